@@ -13,7 +13,8 @@ use crate::trace::{Trace, TrialError, TrialErrorKind, What};
 pub(crate) struct NotOffered {
     /// Tools with expected calls.
     pub expected: Vec<String>,
-    /// Tools that must not be called: the expectation holds, and a note says why.
+    /// Tools that must not be called: the expectation holds, and a note says why. Of an agent that offered no tool at all
+    /// and called none, nothing is known: its calls may be text.
     pub forbidden: Vec<String>,
 }
 
@@ -57,6 +58,16 @@ fn each_tool(expect: &Expectation, visit: &mut dyn FnMut(&str, bool)) {
 impl NotOffered {
     /// Reason why the trial cannot be evaluated; `None` when nothing is expected of a missing tool.
     pub(crate) fn error(&self, trace: &Trace) -> Option<TrialError> {
+        let called = || trace.events.iter().any(|event| matches!(event.what, What::ToolCalled(_)));
+        let is_blind = !self.forbidden.is_empty() && trace.offered.as_ref().is_some_and(Vec::is_empty) && !called();
+        if self.expected.is_empty() && is_blind {
+            let forbidden = quoted(&self.forbidden);
+            let message = format!("{}, so its traffic does not show whether it called {forbidden}", offer(trace));
+            let detail = "calls that the model writes as text are not seen: let the agent report its tools as spans \
+                          (`target.spans`), or remove the expectation";
+            let detail = vec![detail.to_owned()];
+            return Some(TrialError { kind: TrialErrorKind::ToolNotOffered, cause: message.clone(), message, detail });
+        }
         if self.expected.is_empty() {
             return None;
         }
@@ -130,6 +141,17 @@ mod tests {
         let (found, trace) = missing(Some(&["lookup", "answer"]), &[]);
         assert_eq!(found.error(&trace), None);
         assert_eq!(found.note(&trace).as_deref(), Some("the agent offered lookup, answer, and not `create_ticket`"));
+    }
+
+    #[test]
+    fn of_an_agent_that_offers_no_tool_and_calls_none_a_forbidden_call_is_not_measured() {
+        let (mut found, trace) = missing(Some(&[]), &[]);
+        found.expected.clear();
+        let error = found.error(&trace).expect("an error");
+        assert!(error.message.contains("does not show whether it called `create_ticket`"), "{}", error.message);
+        let (mut found, trace) = missing(Some(&[]), &["answer"]);
+        found.expected.clear();
+        assert_eq!(found.error(&trace), None, "its calls are seen");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `alone` | What happens without a call that the agent answers: calls that it writes into the conversation, passages in a prompt, tools that the provider runs. |
 //! | `completions` | Exchanges with the model. A failed one that is sent again unchanged is one call with several attempts. A message that only the agent can have written, after a completion without a call or after a failed call, is feedback. |
-//! | `results` | Tool calls. A call is read from a completion, its result from a later request of the same turn. |
+//! | `results`, `in_text` | Tool calls. A call is read from a completion, its result from a later request of the same turn. |
 //! | `services` | Other exchanges. One with the search service belongs to the pending call of the external search, a call of an MCP server's tool to the pending call of that tool. |
 //! | `spans`, `joins` | What the agent's spans add. |
 //!
@@ -13,6 +13,7 @@
 
 mod alone;
 mod completions;
+mod in_text;
 mod joins;
 mod results;
 mod services;

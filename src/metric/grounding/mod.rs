@@ -172,14 +172,19 @@ fn of_trial<'a>(view: &TrialView<'a>) -> Vec<Option<Grounded>> {
     found
 }
 
-/// Why the trace does not show what a search of the turn found, where it does not.
+/// Why the trace does not show what a search or another tool of the turn returned, where it does not. What the model was not
+/// asked again after is no part of its answer, unless it is a search.
 fn hidden<'a>(view: &TrialView<'a>, turn: &TurnView<'a>) -> Option<&'a str> {
-    turn.events.iter().find_map(|what| match what {
+    let last = turn.events.iter().rposition(|what| matches!(what, What::ModelCalled(_))).unwrap_or_default();
+    turn.events.iter().enumerate().find_map(|(place, what)| match what {
         What::Searched(FlowSearch { outcome: ToolOutcome::Unseen { reason }, .. }) => Some(reason.as_str()),
         What::ToolCalled(ToolCalled { tool, outcome, .. }) => {
-            let retrieves = matches!(view.trace.role(tool), Role::Knowledge | Role::External);
+            let role = view.trace.role(tool);
+            let retrieves = matches!(role, Role::Knowledge | Role::External);
             match outcome {
-                ToolOutcome::Unseen { reason } if retrieves => Some(reason.as_str()),
+                ToolOutcome::Unseen { reason } if retrieves || role == Role::None && place < last => {
+                    Some(reason.as_str())
+                }
                 ToolOutcome::Ok(ToolResult::Other(result)) if retrieves && *result == ToolResult::UNSHOWN => {
                     Some("the provider's answer does not show what its search found")
                 }

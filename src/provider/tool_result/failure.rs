@@ -12,6 +12,22 @@ static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
+/// What frameworks tell a model of a tool that failed, or that there is none of that name.
+static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let tool = "(?:tool|function)";
+    let forms = [
+        format!("failed to (?:invoke|call|execute|run) (?:the )?{tool}\\b"),
+        "(?:i )?encountered (?:an )?error(?::| while)".to_owned(),
+        r"execution error in \S+:".to_owned(),
+        r"mcp error -?\d+:".to_owned(),
+        "(?:toolset|toolcall|tool call|tool execution) ?error:".to_owned(),
+        format!(r"(?:unknown|invalid|unrecognized) {tool}(?: name)?\b ?[:`'\x22]"),
+        format!(r"{tool} \S+ (?:was )?(?:not found|does not exist|is not (?:available|registered))\b"),
+        format!(r"\S+ is not a valid {tool}\b"),
+        format!("the {tool} call with name \\S+ is not part of"),
+    ];
+    Regex::new(&format!(r"(?is)^\s*(?:{})|\n\s*fix the errors and try again\.\s*$", forms.join("|"))).ok()
+});
 /// Members that say what happened beside a status.
 const WORDS: [&str; 6] = ["message", "reason", "detail", "details", "error", "description"];
 
@@ -19,7 +35,10 @@ const WORDS: [&str; 6] = ["message", "reason", "detail", "details", "error", "de
 pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
     let retryable = |value: &Value| value.get("retryable").and_then(Value::as_bool);
     match result {
-        Value::String(text) => REPORTS.as_ref().is_some_and(|known| known.is_match(text)).then(|| (text.clone(), None)),
+        Value::String(text) => {
+            let reports = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
+            (reports(&REPORTS) || reports(&OF_FRAMEWORKS)).then(|| (text.clone(), None))
+        }
         Value::Object(members) => match members.get("error").filter(|error| says_something(error)) {
             Some(error) => {
                 let words = words_in(error).or_else(|| error.as_str());
@@ -76,7 +95,7 @@ mod tests {
 
     #[test]
     fn errors_are_told_from_results() {
-        assert!(REPORTS.is_some());
+        assert!(REPORTS.is_some() && OF_FRAMEWORKS.is_some());
         let down = |retryable| Some(("down".to_owned(), retryable));
         assert_eq!(error(&json!({"error": {"message": "down", "retryable": false}})), down(Some(false)));
         for failed in [
@@ -99,6 +118,17 @@ mod tests {
             "ConnectionError: down",
             "requests.exceptions.ConnectionError: down",
             "TimeoutError()",
+            "Failed to invoke Tool `cancel` with parameters {'code': 'B'}. Error: down",
+            "Encountered error: down",
+            "I encountered an error while trying to use the tool. This was the error: down.",
+            "Execution error in cancel: down",
+            "MCP error -32603: down",
+            "Toolset error: ToolCallError: down",
+            "down\n\nFix the errors and try again.",
+            "The tool call with name 'cancel' is not part of the provided tools, please try again.",
+            "Tool cancel not found. Please select a tool that is available.",
+            "cancel is not a valid tool, try one of [search].",
+            "Unknown tool: cancel",
             "Traceback (most recent call last):\n  File \"a.py\"",
         ] {
             assert_eq!(error(&document(text)), Some((text.into(), None)));
@@ -119,6 +149,8 @@ mod tests {
             json!("Error codes: E1 means that the tank is empty."),
             json!("Errors are shown by the lamp."),
             json!("Exception: batteries are excluded from the warranty."),
+            json!("Unknown tools are listed in the catalogue."),
+            json!("Tool steel is hardened."),
             json!([1]),
         ] {
             assert_eq!(error(&fine), None, "{fine}");

@@ -14,10 +14,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Variables in which clients look for a base URL: whose clients, the variable, and what follows the mount.
-const BASE_URLS: [(Clients, &str, &str); 9] = [
+const BASE_URLS: [(Clients, &str, &str); 10] = [
     (Clients::OpenAi, "OPENAI_BASE_URL", "/v1"),
     (Clients::OpenAi, "OPENAI_API_BASE", "/v1"),
     (Clients::OpenAi, "AZURE_OPENAI_ENDPOINT", ""),
+    (Clients::OpenAi, "GROQ_BASE_URL", ""),
     (Clients::Anthropic, "ANTHROPIC_BASE_URL", ""),
     (Clients::Google, "GOOGLE_GEMINI_BASE_URL", ""),
     (Clients::Ollama, "OLLAMA_HOST", ""),

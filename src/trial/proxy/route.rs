@@ -17,8 +17,8 @@ pub(crate) const SEARCH_MOUNT: &str = "/search";
 pub(crate) const MCP_MOUNT: &str = "mcp";
 /// Beginnings of paths that no version stands before.
 const OWN_ROOTS: [&str; 3] = ["/api/", "/v2/", "/model/"];
-/// Versions that may follow the mount.
-const VERSIONS: [&str; 3] = ["/v1", "/v1beta", "/v1alpha"];
+/// What may stand between the mount and the path of the table: versions, and what Groq's clients write before theirs.
+const VERSIONS: [&str; 4] = ["/v1", "/v1beta", "/v1alpha", "/openai/v1"];
 
 /// What one request asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,9 +103,10 @@ fn writes_version(headers: &HeaderMap) -> bool {
 /// Methods that are served.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
+/// The path behind its versions; a client may write its own behind that of its base URL.
 fn without_version(path: &str) -> &str {
     let below = |version: &&str| path.strip_prefix(*version).filter(|rest| rest.starts_with('/'));
-    VERSIONS.iter().find_map(below).unwrap_or(path)
+    VERSIONS.iter().find_map(below).map_or(path, without_version)
 }
 
 /// The dialect in whose shape a client expects errors, whether or not what it asks for is served: by the headers that
@@ -215,6 +216,8 @@ mod tests {
         for (path, service, below) in [
             ("/model/v1/chat/completions", Service::Model, "/chat/completions"),
             ("/model/chat/completions", Service::Model, "/chat/completions"),
+            ("/model/v1/openai/v1/chat/completions", Service::Model, "/chat/completions"),
+            ("/model/v1/v1/chat/completions", Service::Model, "/chat/completions"),
             (
                 "/model/openai/deployments/gpt/chat/completions",
                 Service::Model,
