@@ -89,7 +89,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
                 (unit, end) = (Some(known), word.end());
             } else if let Some((base, factor, length)) = unit_before_words(word.as_str()) {
                 (unit, end) = (Some((base, factor)), word.start() + length);
-            } else if attached && !matches!(lower.as_str(), "s" | "am" | "pm") {
+            } else if attached && !is_apart(word.as_str(), &text[word.end()..]) {
                 continue;
             }
         }
@@ -174,6 +174,14 @@ fn sign_before(text: &str) -> Sign {
 fn is_below_zero(after: &str) -> bool {
     let near: String = after.chars().take(24).collect::<String>().to_lowercase();
     ["below zero", "below freezing", "unter null"].iter().any(|words| near.contains(words))
+}
+
+/// Whether a word directly behind a number is another word than that of a code or an ordinal: `99seats`, `80유로`.
+fn is_apart(word: &str, after: &str) -> bool {
+    let written = |letter: char| letter.is_lowercase() || (letter.is_alphabetic() && !letter.is_uppercase());
+    let (long, is_ascii) = (word.chars().count() > 2, word.is_ascii());
+    matches!(word.to_lowercase().as_str(), "s" | "am" | "pm")
+        || (long || !is_ascii) && word.chars().all(written) && !after.starts_with(|next: char| next.is_ascii_digit())
 }
 
 /// The unit of time behind a unit: `/h`, ` per day`, ` a month`, ` im Monat`.

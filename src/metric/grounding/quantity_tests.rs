@@ -139,6 +139,9 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("30 MB/s", "30 Mbit/s"),
         ("30 ‰", "30 %"),
         ("24か月", "24年間"),
+        ("99유로", "80유로"),
+        ("99seats", "80 seats"),
+        ("99руб", "80 руб"),
     ] {
         assert!(!agrees(answer, source), "{answer} | {source}");
     }
@@ -162,6 +165,7 @@ fn numbers_within_words_are_none() {
     for text in ["AB12", "3rd", "B2B", "v2beta"] {
         assert_eq!(quantities(text), [], "{text}");
     }
+    assert_eq!(quantities("7f3abc12 and 12abc34"), []);
     assert_eq!(quantities("in the 1990s").len(), 1);
 }
 
