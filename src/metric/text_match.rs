@@ -19,8 +19,9 @@ const CURRENCIES: [&str; 14] =
 /// Units between two numbers of one word, such as `3x4` and `1h30`.
 const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
 
-/// What multiplies the number directly before it. `m` and `b` are metres and bytes as often, and not listed.
+/// What multiplies the number directly before it. `m` and `b` are metres and bytes as often: they count behind an amount of money.
 const SCALES: [&str; 6] = ["k", "bn", "mn", "mio", "mrd", "tn"];
+const SCALES_OF_MONEY: [&str; 4] = ["m", "mm", "b", "t"];
 
 /// Whether `text` contains `part`, both normalised; an empty part is in no text.
 pub(crate) fn contains(text: &str, part: &str) -> bool {
@@ -146,7 +147,7 @@ fn tokens(text: &str) -> Vec<Token> {
         found.push(Token::Number {
             value: format!("{sign}{}", value(&written)),
             coded: minus == 0 && is_coded(&letters[..start]),
-            scaled: is_scaled(&letters[end..]),
+            scaled: is_scaled(&letters[end..], is_money(&letters[..start])),
         });
         at = end + usize::from(has_spaced_unit(&letters, start, end));
     }
@@ -205,13 +206,23 @@ fn is_coded(before: &[char]) -> bool {
     !(word.is_empty() || inner || word == "v" || CURRENCIES.contains(&word.as_str()))
 }
 
-/// Whether `after` a number changes its value: a scale (`45k`), an exponent (`45e3`) or a fraction (`45½`).
-fn is_scaled(after: &[char]) -> bool {
+/// Whether a currency stands at the end of a text.
+fn is_money(before: &[char]) -> bool {
+    let before = before.strip_suffix(&[' ']).unwrap_or(before);
+    let code: String = before[before.len().saturating_sub(3)..].iter().collect();
+    before.last().is_some_and(|last| is_currency(*last)) || CURRENCIES.contains(&code.as_str())
+}
+
+/// Whether `after` a number changes its value: a scale (`45k`, `$45m`), an exponent (`45e3`, `45×10³`) or a fraction (`45½`).
+fn is_scaled(after: &[char], is_money: bool) -> bool {
     let word: String = after.iter().take_while(|letter| is_of_word(**letter)).collect();
-    let fraction = matches!(after.first(), Some('¼'..='¾' | '⅐'..='⅞'));
+    let is_fraction = |letter: &char| matches!(letter, '¼'..='¾' | '⅐'..='⅞' | '⁄');
+    let fraction = matches!(after, [one, ..] | [' ', one, ..] if is_fraction(one));
+    let power = matches!(after, ['×' | '*', '1', '0', ..]);
     let signed = word == "e" && matches!(after, [_, '+' | '-', digit, ..] if digit.is_ascii_digit());
     let exponent = word.strip_prefix('e').is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_digit));
-    fraction || signed || exponent || SCALES.contains(&word.as_str())
+    let money = is_money && SCALES_OF_MONEY.contains(&word.as_str());
+    fraction || power || signed || exponent || money || SCALES.contains(&word.as_str())
 }
 
 /// Whether a character of a normalised text, which has no upper case, belongs to a code or a unit.

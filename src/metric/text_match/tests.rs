@@ -103,7 +103,7 @@ fn a_number_matches_as_a_number() {
         ("-20 °C", "-20°C"),
         ("order A-1042 m", "A-1042"),
         ("reorder A-1042", "order A-1042"),
-        ("EUR120b", "EUR120"),
+        ("EUR120b", "EUR120b"),
         ("120b", "120"),
         ("1 120 m", "1120m"),
         ("it takes 45 minutes", "45 min"),
@@ -197,5 +197,17 @@ proptest! {
         prop_assert!(contains(&text, &text), "{:?}", text);
         let within = format!("before {text} after");
         prop_assert!(contains(&within, &text) || once.contains(['*', '_', '~', '-']));
+    }
+}
+
+#[test]
+fn what_multiplies_a_number_makes_another_of_it() {
+    for text in
+        ["It costs $120M.", "It costs $120B.", "USD 120m", "It is 120×10³.", "It is 120 ½ metres.", "It is 120⁄7."]
+    {
+        assert!(!contains(text, "120") && !contains(text, "$120"), "{text}");
+    }
+    for text in ["It is 120m high.", "It costs $120.", "It takes 120 t"] {
+        assert!(contains(text, "120"), "{text}");
     }
 }
