@@ -4,7 +4,7 @@
 //! | kind | PASS | FAIL | bounds |
 //! |---|---|---|---|
 //! | invariant | no bad unit in the units that floor and `min_n` need | a bad unit, whenever | below; `E-` |
-//! | confidence | the planned units hold no more bad ones than the plan allows | `E-` against the target | below; `E-` |
+//! | confidence | the planned units, at least those of the first pass, hold no more bad ones than the plan allows | `E-` against the target | below; `E-` |
 //! | confidence with margin | `E+` against target less margin, `min_n` reached | `E-` against the target | `E+` and `E-` inverted |
 //! | point | the share of the first `min_n` units reaches the target | it does not | of those units |
 //!
@@ -33,8 +33,8 @@ use crate::trace::text;
 enum Look {
     /// No bad unit among `units`.
     NoViolation { units: u64 },
-    /// At most `bad` bad units among `units`.
-    Plan { units: u64, bad: u64, evidence: Option<Mixture> },
+    /// As few bad units among `units`, or among those of the first pass if these are more, as `target` allows.
+    Plan { units: u64, target: f64, evidence: Option<Mixture> },
     /// The mixture e-process, and at least `units` units.
     Mixture { test: Mixture, units: u64 },
     /// The share of good units among the first `units`.
@@ -91,11 +91,7 @@ impl Design {
                     (None, _) => Look::Nothing,
                     (_, Ok(test)) if margin > 0.0 => Look::Mixture { test, units: least },
                     (Some(zero), test) => {
-                        let units = zero.max(least);
-                        let bad = (0..units).take_while(|bad| {
-                            lower_bound_at((units - bad) as f64, units as f64, alpha_pass) >= asked.target
-                        });
-                        Look::Plan { units, bad: (bad.count() as u64).saturating_sub(1), evidence: test.ok() }
+                        Look::Plan { units: zero.max(least), target: asked.target, evidence: test.ok() }
                     }
                 }
             }
@@ -117,9 +113,13 @@ impl Design {
         let count = |n: u64| text::count(n, "unit", "units");
         match self.look {
             Look::NoViolation { units } => format!("no violation in {} or more", count(units)),
-            Look::Plan { units, bad: 0, .. } => format!("{} without a failure", count(units)),
-            Look::Plan { units, bad, .. } => {
-                format!("{} with at most {}", count(units), text::count(bad, "failure", "failures"))
+            Look::Plan { units, target, .. } => {
+                match self.planned(units, target, passes.first().map_or(0, Clusters::units)) {
+                    (units, 0) => format!("{} without a failure", count(units)),
+                    (units, bad) => {
+                        format!("{} with at most {}", count(units), text::count(bad, "failure", "failures"))
+                    }
+                }
             }
             Look::Mixture { test, units } => {
                 let at_least = if units > 1 { format!(", {} at least", count(units)) } else { String::new() };
@@ -143,7 +143,8 @@ impl Design {
     pub(super) fn of_units(&self, passes: &[Pass]) -> Standing {
         match self.look {
             Look::NoViolation { units } => self.without_violation(units, passes),
-            Look::Plan { units, bad, evidence } => {
+            Look::Plan { units, target, evidence } => {
+                let (units, bad) = self.planned(units, target, passes.first().map_or(0, |(_, n)| *n));
                 let rule = Rule::Curtailed { units, failures: bad, evidence };
                 self.monitored(Monitor::new(rule, 0), passes, |good, bad| {
                     (self.planned_lower(units, passes), upper_at_stopping(good, bad, self.alpha_fail))
@@ -160,6 +161,13 @@ impl Design {
                 standing(Decision::CannotPass, passes.len(), (0.0, upper_at_stopping(good, n - good, self.alpha_fail)))
             }
         }
+    }
+
+    /// The units of a plan and its bad ones at most. The first look is after a whole pass, so a plan has no fewer units than that.
+    fn planned(&self, units: u64, target: f64, first_pass: u64) -> (u64, u64) {
+        let units = units.max(first_pass);
+        let allows = |bad: &u64| lower_bound_at((units - bad) as f64, units as f64, self.alpha_pass) >= target;
+        (units, ((0..units).take_while(allows).count() as u64).saturating_sub(1))
     }
 
     fn monitored(&self, mut monitor: Monitor, passes: &[Pass], bounds: impl Fn(u64, u64) -> (f64, f64)) -> Standing {

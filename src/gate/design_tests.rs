@@ -288,3 +288,13 @@ fn a_gate_that_may_measure_nothing_does_not_keep_a_run_going() {
     plan.not_measured_ok.push("N".into());
     assert_eq!(run(&plan).as_deref(), Some("stopped after pass 8 of 12: 80 of 120 trials"));
 }
+
+#[test]
+fn a_plan_has_at_least_the_units_of_one_pass_and_the_failures_that_its_bound_allows() {
+    let asked = (asked(GateKind::Confidence, 0.3, None, 1), Counting::Planned);
+    let design = Design::of(asked, 0.0, 10, (0.05, 0.05));
+    let standing = design.of_units(&[(11, 20)]);
+    assert_eq!(standing.decision, Decision::Pass, "11 of 20 show more than 30 %: {:?}", standing.ruling);
+    assert!(standing.ruling.lower >= 0.3);
+    assert_ne!(design.of_units(&[(7, 20)]).decision, Decision::Pass);
+}
