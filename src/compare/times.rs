@@ -130,7 +130,10 @@ mod tests {
         assert_eq!((found.ratios.len(), found.unanswered), (0, 1), "a median between a time and no answer is none");
         let text = b.to_text().expect("JSON");
         assert!(text.contains(r#""times":{"1":[1000000],"2":[null],"3":[90000000]}"#), "{text}");
-        assert_eq!(crate::compare::Summary::parse(&text).expect("the text of a baseline").cases[0].times, b.cases[0].times);
+        assert_eq!(
+            crate::compare::Summary::parse(&text).expect("the text of a baseline").cases[0].times,
+            b.cases[0].times
+        );
     }
 
     #[test]
