@@ -37,6 +37,10 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
         return Corpus::Keep;
     }
     let Ok((written, blobs)) = cassette.to_text() else { return Corpus::Keep };
+    // YAML allows no key of more than 1,024 characters, so the general reader refuses what ours reads.
+    if written.lines().map(str::trim_start).any(|line| line.starts_with('"') && line.len() > 1_000) {
+        return Corpus::Keep;
+    }
     for (name, text) in &blobs {
         std::fs::write(WRITTEN.path().join(name), text).expect("written");
     }
