@@ -87,7 +87,7 @@ pub enum CallExpectation {
     Subset(Vec<CallPattern>),
     /// All of these succeed, in any order; others may happen too.
     Superset(Vec<CallPattern>),
-    /// Every call of the second that runs comes after a successful call of the first; both succeed.
+    /// Every call of the second that runs comes after a successful call of the first in the same turn; both succeed.
     Before(Vec<CallPattern>),
     /// Tried exactly once.
     ExactlyOnce(CallPattern),

@@ -668,3 +668,26 @@ fn a_trace_with_the_name_of_a_case_and_another_question_says_both_questions() {
         "{notes:?}"
     );
 }
+
+#[test]
+fn a_text_that_is_found_later_under_the_same_id_supports_no_earlier_answer() {
+    let project = Project::starter();
+    let asking = |text: &str, answer: &str| {
+        json!({"message": "How much?", "answer": {"text": answer},
+            "searches": [{"query": "fee", "passages": [{"id": "d#1", "text": text}]}]})
+    };
+    let fee = "The fee is 80 euros.";
+    for (first, second, verdict) in [("Nothing here.", fee, "FAIL"), (fee, "Nothing here.", "PASS")] {
+        let mut trace = turn(json!({"answer": {"text": "It is 80 euros."}}));
+        trace["conversations"][0]["turns"] = json!([asking(first, "It is 80 euros."), asking(second, "So it is.")]);
+        trace["case"] = "fee".into();
+        project.write(
+            "agent.yaml",
+            "scenario: agent\nflow: external\ntarget: {http: \"http://127.0.0.1:8100/chat\"}\nmodel: {provider: simulator, name: m}\n\
+             cases:\n  - {case: fee, turns: [{ask: \"How much?\", expect: {answer: {grounded: true}}}, {ask: \"How much?\"}]}\n",
+        );
+        project.write("log.jsonl", &lines(&[trace]));
+        let outcome = project.run(&["score", "--import", "log.jsonl", "--scenario", "agent.yaml"]);
+        assert_eq!(project.latest("run.json")["trials"][0]["verdict"], verdict, "{first} {}", outcome.stdout);
+    }
+}

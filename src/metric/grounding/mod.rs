@@ -330,10 +330,14 @@ fn text_of<'a>(
     hit: &'a Hit,
     texts: &HashMap<&str, &'a str>,
 ) -> (&'a str, bool) {
-    let name = view.trace.passage_name(&search.kb_id, &hit.id).filter(|_| hit.learned.is_none());
+    // Searches may give other texts under one id, of which the trace names one.
+    let is_its = |text: &&str| text.starts_with(hit.excerpt.trim_end_matches('…').trim_end());
+    let named = view.trace.passage_name(&search.kb_id, &hit.id).filter(|_| hit.learned.is_none());
+    let text = named.and_then(|name| texts.get(name).copied());
+    let name = named.filter(|_| text.as_ref().is_none_or(is_its));
     let whole = match &hit.learned {
         Some(learned) => view.trace.external_answer(learned.conversation, &learned.result),
-        None => name.and_then(|name| texts.get(name).copied()),
+        None => text.filter(is_its),
     };
     // A beginning may end with a sentence, so that its end says nothing. The name of the whole text is its digest.
     let is_short = || match name {
