@@ -71,7 +71,10 @@ fn checked(
 
 /// Notes on recordings that are old, no longer match or belong to no trial; or the error that prevents every run.
 fn stale(loaded: Loaded, variables: Variables, ages: Ages) -> Vec<Diagnostic> {
-    let Ok(plan) = plan::build(&loaded, &Selection::default(), 0) else { return Vec::new() };
+    let plan = match plan::build(&loaded, &Selection::default(), 0) {
+        Ok(plan) => plan,
+        Err(mistakes) => return mistakes.into_iter().filter(|mistake| mistake.code != "nothing-selected").collect(),
+    };
     match Opened::new(Arc::new(loaded), &plan) {
         Ok(mut opened) => {
             opened.variables = variables;

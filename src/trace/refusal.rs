@@ -1,6 +1,6 @@
 //! Detects answers that state that they cannot answer: that they, or what they searched, know, have or found nothing.
 //!
-//! A list of phrases in some twenty languages, matched in the normalised text. A phrase needs a subject and an object
+//! A list of phrases in some twenty-five languages, matched in the normalised text. A phrase needs a subject and an object
 //! that is missing, so that "there is no doubt" and "you do not have to worry" are not refusals. The list is
 //! incomplete: a case that expects a refusal can give phrases instead (`answer.contains`, `answer.matches`).
 
@@ -26,22 +26,25 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         format!(r"\b(?:i|we|search(?:es)?|{sources}) (?:\w+ ){{0,2}}?(?:found|have|had|has|gave|returned|got|contains?|holds?) no (?:\w+ ){{0,3}}?{MISSING}\b"),
         r"\b(?:found|find|know|have|has|say|says|contains?|returned|gave) nothing(?: (?:about|on|for|in|that|relevant|of|to|here)\b|[.,;:!]|$)".into(),
         format!(r"\bno (?:\w+ ){{0,3}}?{MISSING} (?:\w+ ){{0,4}}?(?:was|were|is|are|could be|has been|have been) (?:\w+ )?(?:found|available|given|known|there)\b"),
-        format!(r"\bthere (?:is|was) nothing (?:(?:relevant|more|at all|written|said) )?(?:in|on|about) (?:\w+ ){{0,2}}?{sources}\b"),
+        format!(r"\bthere (?:is|was) nothing (?:\w+ ){{0,6}}?(?:in|on|about) (?:\w+ ){{0,2}}?{sources}\b"),
+        r"^(?:\w+ )?not found[.!]?$".into(),
         r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
         r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
         format!(r"\bnothing (?:in|on) (?:\w+ ){{0,3}}?{sources} (?:answers?|says?|mentions?|covers?|tells?|addresses)\b"),
-        r"\b(?:beyond|outside) (?:of )?(?:my|our|the) (?:knowledge|scope|documentation)\b".into(),
+        r"\b(?:beyond|outside) (?:of )?(?:(?:my|our|the) (?:knowledge|scope|documentation)|what (?:i|we) (?:can|know))\b".into(),
     ];
     let others = [
         // German
         r"\b(?:weiss|wissen) (?:\w+ ){0,4}?nicht\b|\bnicht (?:\w+ )?(?:beantworten|bekannt|dokumentiert|finden|sagen)\b",
-        r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b|\b(?:steht|geht) (?:\w+ ){0,3}?nicht (?:in|aus) (?:\w+ )?(?:unterlagen|dokument\w*|handbuch|quellen)\b",
+        r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b|\b(?:steht|geht) (?:\w+ ){0,3}?nicht (?:in|aus) (?:\w+ )?(?:unterlagen|dokument\w*|handbuch|quellen|wissensdatenbank|wissensbasis)\b|\bfinden? (?:ich|wir) (?:\w+ ){0,3}?(?:nichts|keine)\b",
         // French
         r"\bne (?:le |la )?(?:sais|savons|peux|pouvons) pas\b|\bn'ai (?:rien|pas|aucune?)\b|\bn'a (?:rien|pas|ete) trouve|\baucune? (?:information|source|reponse|réponse|donnee|donnée|resultat|résultat)|\brien trouve",
         // Spanish and Portuguese
         r"\bno (?:lo )?sé\b|\bno lo se\b|\bno se[.,;!]|\bno se$|\bno (?:he |se |hemos )?(?:encontr|hall)|\bno (?:tengo|hay|puedo|existe) (?:\w+ ){0,2}?(?:informaci|respuesta|respond|datos|fuente)|\bn[aã]o (?:sei|h[aá]|tenho|posso)\b|\bn[aã]o (?:\w+ )?encontr",
         // Italian and Dutch
         r"\bnon (?:lo )?(?:so|trov|ho trovato|posso rispondere|ho informazioni|ci sono informazioni)|\bweet (?:\w+ ){0,3}?niet\b|\b(?:niets|geen) (?:\w+ ){0,4}?(?:gevonden|bekend|informatie)\b",
+        // Finnish, Hungarian, Romanian, Czech, Greek, Ukrainian
+        r"\ben (?:tiedä|löytänyt)\b|\bnem (?:tudom|találtam)\b|\bnu (?:[sș]tiu|am g[aă]sit)\b|\bneví[m]e?\b|\bnena[sš]el\b|δεν (?:ξέρω|γνωρίζω|βρήκα)|не знайшов",
         // Swedish, Norwegian, Danish, Polish
         r"\bvet (?:\w+ )?(?:inte|ikke)\b|\bved (?:\w+ )?ikke\b|\b(?:inget|ingenting|ingen|intet) (?:\w+ ){0,4}?(?:hitta|funn|fund|information|informasjon)|\bnie (?:wiem|znalaz|mog[eę] odpowiedz)",
         // Japanese, Chinese, Korean
@@ -168,6 +171,16 @@ mod tests {
             "Non lo so.",
             "該当する情報はありません。見つかりませんでした。",
             "لا أعرف",
+            "There is nothing about this in the knowledge base.",
+            "Dazu finde ich nichts in den Unterlagen.",
+            "Das steht nicht in der Wissensdatenbank.",
+            "That is outside of what I can answer.",
+            "Not found.",
+            "Valitettavasti en tiedä.",
+            "Sajnos nem tudom.",
+            "Îmi pare rău, nu știu.",
+            "Λυπάμαι, δεν ξέρω.",
+            "Bohužel nevím.",
         ] {
             assert!(says_that_it_cannot_answer(text), "{text}");
         }

@@ -1,6 +1,7 @@
 //! Turns inferred from the exchanges of an agent, and the requests sent to it.
 
 mod alone;
+mod in_text;
 mod replies;
 mod results;
 mod spans;

@@ -67,6 +67,8 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) of_provider: BTreeSet<String>,
     /// Whether they offered tools of an MCP server without naming them.
     pub(super) offers_unnamed: bool,
+    /// Whether a completion wrote a call as text: what the model may call is then not known.
+    pub(super) writes_calls: bool,
     /// JSON pointer of the sources in the reply, if the scenario names one.
     pub(super) sources: Option<&'a str>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
@@ -120,6 +122,7 @@ impl<'a> TraceBuilder<'a> {
             offered: None,
             of_provider: BTreeSet::new(),
             offers_unnamed: false,
+            writes_calls: false,
             sources: None,
             texts: Vec::new(),
             prompts: Vec::new(),

@@ -116,13 +116,14 @@ impl Session<'_> {
             lines.extend(story.lines().iter().map(|line| self.words.text(line)));
         }
         let outcome = builder.end(seen.reply.clone());
-        let TraceBuilder { events, completions, mut offered, of_provider, offers_unnamed, shown, .. } = builder;
+        let TraceBuilder { events, completions, mut offered, of_provider, offers_unnamed, writes_calls, shown, .. } =
+            builder;
         if let Some(offered) = &mut offered {
             let more = of_provider.into_iter().filter(|tool| !offered.contains(tool)).collect::<Vec<_>>();
             offered.extend(more);
         }
         // What an MCP server has is known once an answer lists it.
-        let offered = offered.filter(|_| !offers_unnamed);
+        let offered = offered.filter(|_| !offers_unnamed && !writes_calls);
         (Built { miss, outcome, events, completions, offered }, (shown, notes, lines))
     }
 

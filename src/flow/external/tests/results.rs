@@ -3,7 +3,7 @@
 use super::*;
 
 /// The ids that each search of a turn found; `None` for a call that did not work.
-fn found(events: &[What]) -> Vec<Option<Vec<String>>> {
+pub(super) fn found(events: &[What]) -> Vec<Option<Vec<String>>> {
     let hits = |outcome: &ToolOutcome| match outcome {
         ToolOutcome::Ok(ToolResult::Search(found)) => Some(found.hits.iter().map(|hit| hit.id.clone()).collect()),
         _ => None,
@@ -11,7 +11,7 @@ fn found(events: &[What]) -> Vec<Option<Vec<String>>> {
     calls(events).into_iter().map(|call| hits(&call.outcome)).collect()
 }
 
-fn passage(id: &str) -> Value {
+pub(super) fn passage(id: &str) -> Value {
     json!({"chunks": [{"id": id, "text": "so"}]})
 }
 
@@ -152,33 +152,4 @@ fn passages_in_blocks_of_a_prompt_without_tools_are_what_the_agent_found() {
         panic!("{events:?}")
     };
     assert_eq!(found.hits[0].id, "returns-1");
-}
-
-#[test]
-fn results_in_the_users_words_behind_a_text_with_the_calls_are_read_if_it_is_clear_whose_they_are() {
-    let say = |role: &str, text: String| json!({"role": role, "content": text});
-    let listed = |ids: &[&str]| {
-        let all: Vec<String> = ids.iter().map(|id| format!("{{'id': '{id}', 'type': 'function'}}")).collect();
-        format!("Calling tools:\n[{}]", all.join(", "))
-    };
-    let told_by = |ids: &[&str], observed: &[String]| {
-        let mut conversation = vec![json!({"role": "user", "content": "why?"})];
-        let made: Vec<Value> =
-            ids.iter().map(|id| call(id, "look", &json!({"query": id}))["tool_calls"][0].clone()).collect();
-        let mut exchanges =
-            vec![model(&mut conversation, json!({"role": "assistant", "content": null, "tool_calls": made}))];
-        conversation.pop();
-        conversation.push(say("assistant", listed(ids)));
-        conversation.extend(observed.iter().map(|text| say("user", text.clone())));
-        exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "because"})));
-        told(exchanges).0
-    };
-    let seen = |id: &str| format!("Observation:\n{}", passage(id));
-    assert_eq!(found(&told_by(&["call_1"], &[seen("a#1")])), [Some(vec!["a#1".to_owned()])]);
-    let two = told_by(&["call_1", "call_2"], &[seen("a#1"), seen("b#1")]);
-    assert_eq!(found(&two), [Some(vec!["a#1".to_owned()]), Some(vec!["b#1".to_owned()])]);
-    let failed = told_by(&["call_1"], &["Call id: call_1\nError:\ndown".to_owned()]);
-    assert!(matches!(calls(&failed)[0].outcome, ToolOutcome::Failed { .. }), "{failed:?}");
-    let joined = told_by(&["call_1", "call_2"], &["Observation:\n80 euros\n90 euros".to_owned()]);
-    assert!(calls(&joined).iter().all(|call| call.outcome.is_unseen()), "one text for two calls: {joined:?}");
 }

@@ -1,6 +1,6 @@
 //! Events of exchanges with the model, and of the feedback that the agent gives it.
 
-use super::{TraceBuilder, Waiting};
+use super::{TraceBuilder, Waiting, in_text};
 use crate::flow::context::micros;
 use crate::flow::external::decoder;
 use crate::flow::external::groups::Group;
@@ -53,8 +53,17 @@ impl TraceBuilder<'_> {
         }
         let took: Duration = attempts.iter().map(|one| one.took).sum();
         let earlier: Duration = attempts.iter().rev().skip(1).map(|one| one.took).sum();
+        let is_offered_tools = asked.as_ref().is_none_or(|asked| !asked.tools.is_empty());
+        let written = match &result {
+            Ok(response) if response.calls.is_empty() && !is_offered_tools => in_text::call(&response.content),
+            _ => None,
+        };
         let reply = match &result {
-            Ok(response) => trace::Reply::Completion(completion_of(response)),
+            Ok(response) => {
+                let mut completion = completion_of(response);
+                completion.calls.extend(written.iter().map(|(tool, _)| tool.clone()));
+                trace::Reply::Completion(completion)
+            }
             Err(failure) => {
                 trace::Reply::Failure { kind: failure.kind.as_str().to_owned(), message: failure.message.clone() }
             }
@@ -79,6 +88,9 @@ impl TraceBuilder<'_> {
         self.transport(service.as_str(), &attempts);
         let Ok(response) = &result else { return };
         self.hosted(group, ordinal);
+        if let Some(written) = written {
+            return self.called_in_text(written, ordinal);
+        }
         if response.calls.is_empty() {
             self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });
         }

@@ -1,7 +1,12 @@
-//! Results that an agent gives back as text: it rewrites its model's calls, with their ids, as a message of the assistant,
-//! and what they returned as the user's message behind it.
+//! Calls and results that are text.
+//!
+//! | who | writes |
+//! |---|---|
+//! | a model that is offered no tools | `Action: NAME` and `Action Input: …` (ReAct), or the fields `next_tool_name` and `next_tool_args` (DSPy) |
+//! | its agent, in a later request | `Observation: …`, or the field `observation_N` |
+//! | an agent that gives results back as text | its model's calls, with their ids, as a message of the assistant, and what they returned as the user's message behind it |
 
-use super::TraceBuilder;
+use super::{TraceBuilder, Waiting};
 use crate::flow::external::decoder;
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::mcp::Ran;
@@ -18,7 +23,52 @@ static HEADS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i)^(?:\s*(?:{heads})\s*)+")).expect("an expression")
 });
 
+/// A call of a ReAct agent.
+static ACTION: LazyLock<Regex> = LazyLock::new(|| {
+    let name = r#"[`"'*]*(?P<tool>[\w.-]+(?: [\w.-]+){0,5}?)[`"'*]*"#;
+    let end = r"(?:\n\s*\**(?:Observation|Thought|Final Answer)\b|\z)";
+    let react = format!(r"(?ms)^\s*\**Action\**\s*:\s*\**{name}\s*\n?\s*\**Action Input\**\s*:\s*(?P<input>.*?){end}");
+    Regex::new(&react).expect("an expression")
+});
+
+/// A call of DSPy.
+static NEXT_TOOL: LazyLock<Regex> = LazyLock::new(|| {
+    let field = |name: &str| format!(r"\[\[ ## {name} ## \]\]\s*");
+    let (tool, input) = (field("next_tool_name"), field("next_tool_args"));
+    Regex::new(&format!(r"(?s){tool}(?P<tool>[\w.-]+)\s*{input}(?P<input>.*?)\s*(?:\[\[ ##|\z)"))
+        .expect("an expression")
+});
+
+/// What such a call returned.
+static OBSERVED: LazyLock<Regex> = LazyLock::new(|| {
+    let react = r"^\s*\**Observation\**\s*:\s*";
+    Regex::new(&format!(r"(?m){react}|\[\[ ## observation_\d+ ## \]\]\s*")).expect("an expression")
+});
+
+/// What follows it.
+static BEHIND: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)\n\s*\**Thought\**\s*:|\s*\[\[ ##").expect("an expression"));
+
+/// Beginning of the ids of calls that have none.
+const OWN_IDS: &str = "text-";
+
 impl TraceBuilder<'_> {
+    /// Adds the call in the text of a completion.
+    pub(super) fn called_in_text(&mut self, (tool, arguments): (String, Value), completion: u32) {
+        self.writes_calls = true;
+        self.made.push((tool.clone(), arguments.clone()));
+        self.waiting.push(Waiting {
+            at: self.at,
+            completion,
+            id: format!("{OWN_IDS}{completion}"),
+            tool,
+            arguments,
+            attempts: Vec::new(),
+            found: None,
+            ran: None,
+        });
+    }
+
     /// Reads the results of pending calls from texts. Where one text follows several calls, it is not known which is of which.
     pub(super) fn results_in_text(&mut self, asked: &ChatRequest) {
         let old = self.before.iter().zip(&asked.messages).take_while(|(earlier, now)| earlier == now).count();
@@ -39,8 +89,17 @@ impl TraceBuilder<'_> {
     }
 }
 
+/// The tool and the arguments of the call in the text of a completion.
+pub(super) fn call(text: &str) -> Option<(String, Value)> {
+    let parts = ACTION.captures(text).or_else(|| NEXT_TOOL.captures(text))?;
+    Some((parts["tool"].to_owned(), decoder::document(parts["input"].trim().trim_matches('`'))))
+}
+
 /// The result of the call with that id: the text behind the message that names it, if it is that of this call alone.
 fn result(messages: &[Message], old: usize, id: &str) -> Option<Value> {
+    if id.starts_with(OWN_IDS) {
+        return observed(&messages[old.min(messages.len())..]);
+    }
     if id.len() < SHORTEST_ID {
         return None;
     }
@@ -59,6 +118,15 @@ fn result(messages: &[Message], old: usize, id: &str) -> Option<Value> {
         _ => return None,
     };
     Some(decoder::document(&HEADS.replace(&text, "")))
+}
+
+/// The last observation in new messages, or in a prompt that has grown.
+fn observed(messages: &[Message]) -> Option<Value> {
+    let last = |message: &Message| OBSERVED.find_iter(&message.content).last().map(|found| found.end());
+    let (message, from) = messages.iter().rev().find_map(|message| Some((message, last(message)?)))?;
+    let text = &message.content[from..];
+    let end = BEHIND.find(text).map_or(text.len(), |behind| behind.start());
+    Some(decoder::document(text[..end].trim()))
 }
 
 /// The ids of the calls in a text, as `'id': 'call_1'`.

@@ -1,0 +1,91 @@
+//! Calls and results that are text.
+
+use super::results::{found, passage};
+use super::*;
+
+#[test]
+fn results_in_the_users_words_behind_a_text_with_the_calls_are_read_if_it_is_clear_whose_they_are() {
+    let listed = |ids: &[&str]| {
+        let all: Vec<String> = ids.iter().map(|id| format!("{{'id': '{id}', 'type': 'function'}}")).collect();
+        format!("Calling tools:\n[{}]", all.join(", "))
+    };
+    let told_by = |ids: &[&str], observed: &[String]| {
+        let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+        let made: Vec<Value> =
+            ids.iter().map(|id| call(id, "look", &json!({"query": id}))["tool_calls"][0].clone()).collect();
+        let mut exchanges =
+            vec![model(&mut conversation, json!({"role": "assistant", "content": null, "tool_calls": made}))];
+        conversation.pop();
+        conversation.push(say("assistant", listed(ids)));
+        conversation.extend(observed.iter().map(|text| say("user", text.clone())));
+        exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "because"})));
+        told(exchanges).0
+    };
+    let seen = |id: &str| format!("Observation:\n{}", passage(id));
+    assert_eq!(found(&told_by(&["call_1"], &[seen("a#1")])), [Some(vec!["a#1".to_owned()])]);
+    let two = told_by(&["call_1", "call_2"], &[seen("a#1"), seen("b#1")]);
+    assert_eq!(found(&two), [Some(vec!["a#1".to_owned()]), Some(vec!["b#1".to_owned()])]);
+    let failed = told_by(&["call_1"], &["Call id: call_1\nError:\ndown".to_owned()]);
+    assert!(matches!(calls(&failed)[0].outcome, ToolOutcome::Failed { .. }), "{failed:?}");
+    let joined = told_by(&["call_1", "call_2"], &["Observation:\n80 euros\n90 euros".to_owned()]);
+    assert!(calls(&joined).iter().all(|call| call.outcome.is_unseen()), "one text for two calls: {joined:?}");
+}
+
+fn say(role: &str, text: String) -> Value {
+    json!({"role": role, "content": text})
+}
+
+/// The calls of an agent that tells its model everything in one prompt, which grows.
+fn by_prompt(steps: &[(&str, &str)]) -> Vec<What> {
+    let mut prompt = "Answer with Thought, Action, Action Input, or a Final Answer.\nQuestion: why?\n".to_owned();
+    let mut exchanges = Vec::new();
+    for (said, observed) in steps {
+        let mut conversation = vec![say("user", prompt.clone())];
+        exchanges.push(model(&mut conversation, say("assistant", (*said).to_owned())));
+        prompt = format!("{prompt}{said}\nObservation: {observed}\nThought:");
+    }
+    told(exchanges).0
+}
+
+#[test]
+fn an_action_in_a_text_is_a_call_with_the_observation_in_the_next_request() {
+    let look = "Thought: I look.\nAction: look\nAction Input: {\"query\": \"one\"}";
+    let hit = passage("a#1").to_string();
+    let end = ("Thought: done.\nFinal Answer: because", "");
+    let one = by_prompt(&[(look, &hit), (&look.replace("one", "two"), "Error: down"), end]);
+    assert_eq!(found(&one), [Some(vec!["a#1".to_owned()]), None]);
+    assert_eq!(calls(&one)[0].arguments, json!({"query": "one"}));
+    assert!(matches!(calls(&one)[1].outcome, ToolOutcome::Failed { .. }), "{one:?}");
+    assert!(!one.iter().any(|what| matches!(what, What::FedBack(_) | What::Searched(_))), "{one:?}");
+
+    // The same as messages, and an observation that its model made up.
+    let mut conversation = vec![say("user", "why?".to_owned())];
+    let mut exchanges = vec![model(&mut conversation, say("assistant", format!("{look}\nObservation: made up")))];
+    conversation.push(say("user", format!("Observation: {hit}")));
+    exchanges.push(model(&mut conversation, say("assistant", "Thought: so.\nFinal Answer: because".to_owned())));
+    assert_eq!(found(&told(exchanges).0), [Some(vec!["a#1".to_owned()])]);
+
+    // DSPy's fields.
+    let chosen = "[[ ## next_thought ## ]]\nI look.\n\n[[ ## next_tool_name ## ]]\nlook\n\n[[ ## next_tool_args ## ]]\n{\"query\": \"one\"}\n\n[[ ## completed ## ]]";
+    let mut exchanges = vec![model(&mut vec![say("user", "why?".to_owned())], say("assistant", chosen.to_owned()))];
+    let trajectory = format!(
+        "[[ ## trajectory ## ]]\n[[ ## tool_name_0 ## ]]\nlook\n\n[[ ## observation_0 ## ]]\n{hit}\n\n[[ ## question ## ]]\nwhy?"
+    );
+    exchanges.push(model(&mut vec![say("user", trajectory)], say("assistant", "because".to_owned())));
+    assert_eq!(found(&told(exchanges).0), [Some(vec!["a#1".to_owned()])]);
+}
+
+#[test]
+fn a_text_without_an_action_of_a_tool_is_no_call_and_one_without_an_observation_has_no_result() {
+    let plain = by_prompt(&[("Actions speak louder.\nAction: none is needed.", "so"), ("Final Answer: because", "")]);
+    assert!(calls(&plain).is_empty(), "{plain:?}");
+    let mut conversation = vec![say("user", "why?".to_owned())];
+    let look = "Action: look\nAction Input: one";
+    let exchanges = vec![
+        model(&mut conversation, say("assistant", look.to_owned())),
+        model(&mut conversation, say("assistant", "because".to_owned())),
+    ];
+    let (events, _) = told(exchanges);
+    assert!(calls(&events).len() == 1 && calls(&events)[0].outcome.is_unseen(), "{events:?}");
+    assert_eq!(calls(&events)[0].arguments, json!("one"));
+}
