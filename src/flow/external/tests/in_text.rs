@@ -69,7 +69,7 @@ fn an_action_in_a_text_is_a_call_with_the_observation_in_the_next_request() {
     let chosen = "[[ ## next_thought ## ]]\nI look.\n\n[[ ## next_tool_name ## ]]\nlook\n\n[[ ## next_tool_args ## ]]\n{\"query\": \"one\"}\n\n[[ ## completed ## ]]";
     let mut exchanges = vec![model(&mut vec![say("user", "why?".to_owned())], say("assistant", chosen.to_owned()))];
     let trajectory = format!(
-        "[[ ## trajectory ## ]]\n[[ ## tool_name_0 ## ]]\nlook\n\n[[ ## observation_0 ## ]]\n{hit}\n\n[[ ## question ## ]]\nwhy?"
+        "[[ ## trajectory ## ]]\n[[ ## tool_name_0 ## ]]\nlook\n\n[[ ## observation_0 ## ]]\n{hit}\n\nRespond with the corresponding output fields, starting with `[[ ## answer ## ]]`."
     );
     exchanges.push(model(&mut vec![say("user", trajectory)], say("assistant", "because".to_owned())));
     assert_eq!(found(&told(exchanges).0), [Some(vec!["a#1".to_owned()])]);

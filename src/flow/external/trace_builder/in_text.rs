@@ -46,8 +46,10 @@ static OBSERVED: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// What follows it.
-static BEHIND: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?m)\n\s*\**Thought\**\s*:|\s*\[\[ ##").expect("an expression"));
+static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)\n\s*\**Thought\**\s*:|\s*\[\[ ##|\n\nRespond with the corresponding output fields")
+        .expect("an expression")
+});
 
 /// Beginning of the ids of calls that have none.
 const OWN_IDS: &str = "text-";
