@@ -1,8 +1,10 @@
 //! Finds duplicate conversations in a log, and conversations with equal inputs.
 //!
-//! A duplicate has the messages of another conversation and also its id or its times; it is dropped. Other
-//! conversations with equal inputs are repetitions of one case; outcomes never decide what is merged.
+//! A duplicate has the messages of another conversation, its id or its times, and its case, repetition, reward and model;
+//! it is dropped. Two rewards of one id are a contradiction. Other conversations with equal inputs are repetitions of
+//! one case; outcomes never decide what is merged.
 
+use super::error::ConversationError;
 use super::record::Record;
 use super::shape;
 use crate::trace::normalise::same_question;
@@ -10,10 +12,11 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Removes duplicates; returns the positions, from 1, of each duplicate and its original.
+/// Removes duplicates; returns the positions, from 1, of each duplicate and its original. Conversations with one id and
+/// different rewards become errors.
 pub(super) fn drop_copies(records: &mut Vec<Record>) -> Vec<(usize, usize)> {
     let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    let mut dropped = Vec::new();
+    let (mut dropped, mut contradictions) = (Vec::new(), Vec::new());
     for place in 0..records.len() {
         let Some(text) =
             records[place].messages.as_ref().ok().map(|messages| Value::from(messages.clone()).to_string())
@@ -21,10 +24,16 @@ pub(super) fn drop_copies(records: &mut Vec<Record>) -> Vec<(usize, usize)> {
             continue;
         };
         let same = known.entry(text).or_default();
-        match same.iter().find(|first| records[place].is_copy_of(&records[**first])) {
-            Some(first) => dropped.push((place + 1, first + 1)),
-            None => same.push(place),
+        if let Some(first) = same.iter().find(|first| records[place].is_copy_of(&records[**first])) {
+            dropped.push((place + 1, first + 1));
+        } else {
+            let others = same.iter().copied().filter(|other| records[place].contradicts(&records[*other]));
+            contradictions.extend(others.flat_map(|other| [(place, other), (other, place)]));
+            same.push(place);
         }
+    }
+    for (place, other) in contradictions {
+        records[place].messages = Err(ConversationError::OtherReward { other: other + 1 });
     }
     let mut place = 0;
     records.retain(|_| {
@@ -113,6 +122,32 @@ mod tests {
         let stamped =
             |at: u32| json!([{"role": "user", "content": "q", "timestamp": at}, {"role": "assistant", "content": "a"}]);
         assert_eq!(imported(&[stamped(1), stamped(1), stamped(2)]).copies, [(2, 1)], "times of messages");
+    }
+
+    #[test]
+    fn another_task_trial_reward_or_model_is_no_copy_and_two_rewards_of_one_trial_are_an_error() {
+        let with = |more: Value| {
+            let mut whole = json!({"messages": talk("q", "a"), "id": "x", "created_at": "1", "reward": 1});
+            whole.as_object_mut().expect("an object").extend(more.as_object().expect("members").clone());
+            whole
+        };
+        for (one, other) in [
+            (json!({"task_id": "a"}), json!({"task_id": "b"})),
+            (json!({"task_id": "a", "trial": 1}), json!({"task_id": "a", "trial": 2, "reward": 0})),
+            (json!({"model": "m"}), json!({"model": "n"})),
+            (
+                json!({"id": "sk-proj-a1B2a1B2a1B2a1B2a1B2a1B2a1B2", "created_at": null}),
+                json!({"id": "sk-proj-Z9y8Z9y8Z9y8Z9y8Z9y8Z9y8Z9y8", "created_at": null}),
+            ),
+        ] {
+            let read = imported(&[with(one), with(other.clone())]);
+            assert_eq!((read.copies.len(), read.plan.trials.len()), (0, 2), "{other}");
+            assert!(read.traces.iter().all(|trace| trace.end == crate::trace::TrialEnd::Completed), "{other}");
+        }
+        let read = imported(&[with(json!({})), with(json!({"reward": 0})), with(json!({"reward": 0}))]);
+        assert_eq!(read.copies, [(3, 2)]);
+        let told = read.summary();
+        assert!(told.starts_with("2 traces: 0 complete, 2 broken") && told.contains("another reward"), "{told}");
     }
 
     #[test]

@@ -111,6 +111,12 @@ pub(crate) enum ConversationError {
     /// Its source does not say it.
     #[error("{0}")]
     Source(String),
+    /// The same conversation is graded differently.
+    #[error("it has the id and the messages of conversation {other}, and another reward: remove one of the two")]
+    OtherReward {
+        /// Position of the other one, from 1.
+        other: usize,
+    },
     /// It has no turn.
     #[error("it has neither a question nor an answer")]
     Empty,
@@ -123,6 +129,7 @@ impl ConversationError {
             Self::Message { mistake, .. } => mistake.to_string(),
             Self::Trace(mistake) => mistake.why.clone(),
             Self::Line { why, .. } => why.clone(),
+            Self::OtherReward { .. } => "it has the id and the messages of another one, and another reward".into(),
             other => other.to_string(),
         }
     }

@@ -3,8 +3,10 @@
 
 use super::ImportError;
 use super::distinct::Distinct;
+use super::record::IDS;
 use crate::platform::secrets;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::ops::Range;
 
 /// The items of a file: those of a single list, or one a line; without declared secrets and keys of well-known forms.
@@ -30,8 +32,18 @@ pub(super) fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
     match items.as_slice() {
         [] => Err(ImportError::Empty),
         _ if is_clean => Ok(items),
-        items => Ok(items.iter().map(|item| redactor.redact_value(item)).collect()),
+        items => Ok(items.iter().map(|item| with_own_id(item, redactor.redact_value(item))).collect()),
     }
+}
+
+/// The redacted item with digests in place of redacted ids, which would otherwise all be equal.
+fn with_own_id(item: &Value, mut redacted: Value) -> Value {
+    for name in IDS {
+        if let (Some(id), Some(now)) = (item.get(name), redacted.get_mut(name).filter(|now| item[name] != **now)) {
+            *now = hex::encode(&Sha256::digest(id.to_string())[..8]).into();
+        }
+    }
+    redacted
 }
 
 /// The JSON values of a text, one after the other.

@@ -162,7 +162,7 @@ fn reply_beside(messages: &[Value], record: &Record, object: &Map<String, Value>
 /// Members read beside the messages; others are ignored, and listed.
 const BESIDE: &[&str] = &["task_id", "trial", "reward", "model", "tools", "mapping", "roles"];
 /// Names of the conversation id in logs.
-const IDS: &[&str] = &["id", "conversation_id", "session_id", "thread_id"];
+pub(super) const IDS: &[&str] = &["id", "conversation_id", "session_id", "thread_id"];
 /// Names of times of conversations and messages in logs.
 const TIMES: &[&str] = &["created_at", "created", "timestamp", "time", "started_at", "ended_at", "updated_at"];
 
@@ -172,15 +172,29 @@ fn times(object: &Map<String, Value>) -> impl Iterator<Item = String> {
 }
 
 impl Record {
-    /// Whether it duplicates another conversation with the same messages: its id or times are equal.
+    /// Whether it duplicates another conversation with the same messages: its id or times are equal, and so are its case,
+    /// repetition, reward and model.
     pub(super) fn is_copy_of(&self, other: &Self) -> bool {
         let told = |record: &Self| -> Vec<String> {
             let messages = record.messages.iter().flatten().filter_map(Value::as_object);
             record.times.iter().cloned().chain(messages.flat_map(times)).collect()
         };
-        let same_id = self.id.is_some() && self.id == other.id;
         let times = told(self);
-        same_id || (!times.is_empty() && times == told(other))
+        let is_same = self.has_id_of(other) || (!times.is_empty() && times == told(other));
+        is_same && self.is_trial_of(other) && self.reward == other.reward && self.model == other.model
+    }
+
+    /// Whether it is another conversation with the same messages, graded differently.
+    pub(super) fn contradicts(&self, other: &Self) -> bool {
+        self.has_id_of(other) && self.is_trial_of(other) && self.reward != other.reward
+    }
+
+    fn has_id_of(&self, other: &Self) -> bool {
+        self.id.is_some() && self.id == other.id
+    }
+
+    fn is_trial_of(&self, other: &Self) -> bool {
+        (&self.task, self.trial) == (&other.task, other.trial)
     }
 
     pub(super) fn of(messages: Result<Vec<Value>, ConversationError>) -> Self {

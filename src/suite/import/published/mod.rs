@@ -21,7 +21,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PublishedTrace {
-    /// Its id in the program that wrote it. A second trace with the same id and content is dropped as a copy.
+    /// Its id in the program that wrote it. A second trace with the same id, case, repetition, reward and content is dropped
+    /// as a copy; one with another reward is an error.
     pub id: Option<String>,
     /// The case that it ran: traces of one case are its repetitions. Without it, traces with equal messages are.
     pub case: Option<String>,
