@@ -4,8 +4,9 @@ use super::check_criteria::MOST_PATTERNS;
 use super::diagnostic::{Diagnostic, nearest};
 use super::project::Project;
 use crate::platform::bounds::Bound;
-use crate::platform::files;
+use crate::platform::{files, yaml};
 use globset::{GlobBuilder, GlobMatcher};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,15 @@ pub(super) fn is_rubric(text: &str) -> bool {
 }
 
 fn has(text: &str, key: &str) -> bool {
-    text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':')))
+    let is_written = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
+    let begins = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with(['#', '-']));
+    match begins {
+        // In flow style, as in JSON, and with quoted keys, lines say nothing.
+        Some(line) if line.trim_start().starts_with(['{', '"', '\'']) => {
+            yaml::read::<Map<String, Value>>(text).is_ok_and(|map| map.contains_key(key))
+        }
+        _ => text.lines().any(is_written),
+    }
 }
 
 fn is_yaml(path: &Path) -> bool {
