@@ -58,7 +58,7 @@ pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
         }
         let of_each = whole.and_then(|expect| expect.answer.as_ref()).filter(|_| !error && !is_last(view, turn));
         let own = own.and_then(|expect| expect.answer.as_ref());
-        let results = of_each.map(|expected| answer::checks(&answer::of_each(expected, own), turn, view, patterns));
+        let results = of_each.map(|expected| answer::checks(&expected.of_each(own), turn, view, patterns));
         needing(view, Member::Answers, results.unwrap_or_default()).for_each(|checked| add(&label, checked));
     }
     let turns: Vec<_> = view.turns.iter().collect();

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::platform::bounds::Bound;
 use crate::scenario::document::Variant;
-use crate::scenario::{Case, Criterion, Diagnostic, Loaded, LoadedScenario, Requirement, Scenario, diagnostic};
+use crate::scenario::{Case, Diagnostic, Loaded, LoadedScenario, Requirement, Scenario, diagnostic};
 use crate::settings::{DeclaredFault, ModelSettings};
 
 use crate::trace::{Arm, EXTERNAL, Lane};
@@ -383,12 +383,6 @@ fn resolved(scenario: &Scenario, case: &Case) -> ResolvedCase {
 
 fn planned(source: &LoadedScenario, cases: Vec<PlannedCase>, selection: &Selection) -> PlannedScenario {
     let scenario = &source.scenario;
-    let named = |metric: &str| metric.split('(').next().unwrap_or_default().trim() == "case_pass_rate";
-    let about_cases = |gate: &Criterion| named(&gate.metric) || gate.id == "cases";
-    let gates = match &scenario.gates {
-        Some(gates) if gates.is_empty() || gates.iter().any(about_cases) => gates.clone(),
-        gates => [Criterion::every_case()].into_iter().chain(gates.iter().flatten().cloned()).collect(),
-    };
     let wanted = |name: &str| selection.variant.as_ref().is_none_or(|wanted| wanted == name);
     let variants: Vec<PlannedVariant> = if scenario.variants.is_empty() {
         vec![variant(source, "base", &Variant::default())]
@@ -404,7 +398,7 @@ fn planned(source: &LoadedScenario, cases: Vec<PlannedCase>, selection: &Selecti
         knowledge: scenario.knowledge.names().clone(),
         variants,
         cases,
-        gates,
+        gates: scenario.applied_gates(),
     }
 }
 

@@ -125,6 +125,16 @@ impl Scenario {
         (self.gates.is_some() || !gates.is_empty()).then_some(gates)
     }
 
+    /// Its gates, with the one that every scenario has unless it says otherwise.
+    pub(crate) fn applied_gates(&self) -> Vec<Gate> {
+        let named = |metric: &str| metric.split('(').next().unwrap_or_default().trim() == "case_pass_rate";
+        let about_cases = |gate: &Gate| named(&gate.metric) || gate.id == "cases";
+        match &self.gates {
+            Some(gates) if gates.is_empty() || gates.iter().any(about_cases) => gates.clone(),
+            gates => [Gate::every_case()].into_iter().chain(gates.iter().flatten().cloned()).collect(),
+        }
+    }
+
     /// The flow of each variant: the scenario's unless the variant names one.
     pub fn flows(&self) -> impl Iterator<Item = &str> {
         let own = self.variants.is_empty().then_some(self.flow.as_str());

@@ -71,6 +71,20 @@ impl Expectation {
         let unlabelled = Self { answer: None, optimal_steps: None, ..self.clone() };
         unlabelled != Self::default() || self.answer.as_ref().is_some_and(checked)
     }
+
+    /// The part that holds over all turns of a conversation: without what is expected of the end of one turn.
+    #[must_use]
+    pub(crate) fn over_turns(&self) -> Self {
+        Self {
+            answer: self.answer.as_ref().map(|answer| answer.of_each(None)),
+            sources: None,
+            reply: BTreeMap::new(),
+            context: None,
+            error: None,
+            optimal_steps: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// One expectation on tool calls.
@@ -188,6 +202,23 @@ pub struct AnswerExpectation {
     /// Largest number of facts that may stand in nothing that was retrieved or asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsupported_facts: Option<u32>,
+}
+
+impl AnswerExpectation {
+    /// What an expectation on a case asks of each of its answers: what none of them may do, unless the turn's `own`
+    /// expectation says otherwise. The rest is asked of the last.
+    pub(crate) fn of_each(&self, own: Option<&Self>) -> Self {
+        let free = |says: fn(&Self) -> bool| !own.is_some_and(says);
+        let facts = free(|own| own.grounded.is_some() || own.unsupported_facts.is_some());
+        Self {
+            not_contains: self.not_contains.clone(),
+            exact: self.exact,
+            grounded: self.grounded.filter(|_| facts),
+            unsupported_facts: self.unsupported_facts.filter(|_| facts),
+            refusal: self.refusal.filter(|wanted| !wanted && free(|own| own.refusal.is_some())),
+            ..Self::default()
+        }
+    }
 }
 
 /// The length of an answer, counted in words without citations and notices.

@@ -29,6 +29,7 @@ mod habits;
 mod history;
 mod hold;
 mod hostile;
+mod import_cases;
 mod import_evals;
 mod import_messages;
 mod import_spans;

@@ -81,21 +81,6 @@ pub(super) fn checks(
     results
 }
 
-/// What an expectation on a case asks of each of its answers: what none of them may do, unless the turn's `own` expectation
-/// says otherwise. The rest is asked of the last.
-pub(super) fn of_each(expected: &AnswerExpectation, own: Option<&AnswerExpectation>) -> AnswerExpectation {
-    let free = |says: fn(&AnswerExpectation) -> bool| !own.is_some_and(says);
-    let facts = free(|own| own.grounded.is_some() || own.unsupported_facts.is_some());
-    AnswerExpectation {
-        not_contains: expected.not_contains.clone(),
-        exact: expected.exact,
-        grounded: expected.grounded.filter(|_| facts),
-        unsupported_facts: expected.unsupported_facts.filter(|_| facts),
-        refusal: expected.refusal.filter(|wanted| !wanted && free(|own| own.refusal.is_some())),
-        ..AnswerExpectation::default()
-    }
-}
-
 /// Checks what an expectation says of the sources of the answer.
 pub(super) fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>, view: &TrialView<'_>) -> Vec<Checked> {
     let with = |holds: &dyn Fn(&Answer) -> Held| answer_of(turn).and_then(holds);

@@ -16,6 +16,7 @@ mod error;
 mod evals;
 mod json;
 mod mapping;
+mod matching;
 mod planning;
 pub(crate) mod published;
 mod recognise;
@@ -98,7 +99,8 @@ impl Format {
     }
 
     /// Imports `text`, the content of the file `name`; `criteria` replace the default ones. For the agent of a scenario,
-    /// its tool roles and gates apply, and a task with the name of a case must meet the expectations of that case.
+    /// its tool roles and gates apply, and a task with the name of a case must meet the expectations of that case. If none
+    /// has, the gate `cases` measures nothing.
     ///
     /// # Errors
     /// If the file as a whole cannot be used; see `ImportError`.
@@ -133,7 +135,8 @@ impl Format {
         for trace in &mut imported.traces {
             trace.notes.extend(remarks.iter().cloned());
         }
-        Ok(Imported { remarks, aside, ..imported })
+        imported.remarks.splice(0..0, remarks);
+        Ok(Imported { aside, ..imported })
     }
 }
 

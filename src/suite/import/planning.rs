@@ -3,18 +3,16 @@
 use super::copies::{drop_copies, input, shared};
 use super::error::TraceMistake;
 use super::record::{Record, Told};
-use super::{Aside, ImportError, Imported, conversation, published};
+use super::{Aside, ImportError, Imported, conversation, matching, published};
 use crate::plan::{
     PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,
 };
 use crate::scenario::expect::Expectation;
 use crate::scenario::external::AgentRoles;
 use crate::scenario::{Criteria, Criterion, GateKind, Scenario, Turn};
-use crate::trace::normalise::same_question;
-use crate::trace::text::quote;
 use crate::trace::{
     Arm, Evidence, IMPORTED, Lane, Mode, NamedPassage, Role, Roles, Searched, Trace, TrialEnd, TrialError,
-    TrialErrorKind, What, version_1, version_of,
+    TrialErrorKind, version_1, version_of,
 };
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +33,9 @@ pub(super) fn imported(
     let mut ignored: BTreeMap<String, usize> = BTreeMap::new();
     for member in records.iter().flat_map(|record| &record.ignored) {
         *ignored.entry(member.clone()).or_default() += 1;
+    }
+    if let Some(agent) = agent {
+        matching::name_tasks(&mut records, agent);
     }
     let copies = drop_copies(&mut records);
     let copied: BTreeSet<usize> = copies.iter().map(|(_, first)| *first).collect();
@@ -69,6 +70,9 @@ pub(super) fn imported(
     order.sort_by_key(|(case, repetition, ..)| (*case, *repetition));
     let (mut trials, mut traces, mut rewards) = (Vec::new(), Vec::new(), BTreeMap::new());
     let (mut passages, mut earlier, mut machine) = (Vec::new(), Vec::new(), None);
+    let mut resolved: Vec<ResolvedCase> =
+        (0..).zip(&cases).map(|(place, name)| matching::case(name, own.remove(&place), agent)).collect();
+    let mut longer = BTreeSet::new();
     for (case, repetition, mut record, copied) in order {
         let own = record.published.as_ref().and_then(|one| one.machine.as_ref());
         if own.is_some_and(|own| machine.get_or_insert_with(|| own.clone()) != own) {
@@ -85,9 +89,13 @@ pub(super) fn imported(
         let given = record.published.as_ref().and_then(|one| one.roles.clone());
         let of_agent = || agent.is_some().then(|| roles.clone());
         let known = given.or_else(of_agent);
-        let (mut told, found) = trace((&id, &scenario, &cases[case], name), lane.clone(), seed, record, known.as_ref());
+        let (mut told, found) =
+            trace((&id, &scenario, &resolved[case], name), lane.clone(), seed, record, known.as_ref());
         passages.push(found);
-        told.notes.extend(agent.and_then(|agent| other_question(agent, &told)));
+        told.notes.extend(agent.and_then(|agent| matching::other_question(agent, &told)));
+        if told.events.iter().any(|event| (event.conversation, event.turn) > (0, 0)) {
+            longer.insert(case);
+        }
         if copied {
             told.notes.push("the log holds exact copies of it, which were dropped".to_owned());
         }
@@ -95,6 +103,16 @@ pub(super) fn imported(
         traces.push(Trace { roles, ..told });
         trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
     }
+    for case in longer {
+        matching::expect_of_all_turns(&mut resolved[case], agent);
+    }
+    let expected = !rewards.is_empty() || resolved.iter().any(ResolvedCase::expects_something);
+    let unnamed = agent.map(|agent| matching::unnamed(agent, &cases)).unwrap_or_default();
+    let gates = agent.map(|agent| match &agent.gates {
+        // Otherwise a misspelt name would switch off all expectations.
+        _ if !unnamed.is_empty() && !expected => agent.applied_gates(),
+        gates => gates.clone().unwrap_or_default(),
+    });
     let planned = PlannedScenario {
         name: scenario,
         file: name.to_owned(),
@@ -102,21 +120,13 @@ pub(super) fn imported(
         agent: None,
         knowledge: BTreeMap::new(),
         variants: vec![PlannedVariant::named("base", "as imported", "imported")],
-        cases: cases
-            .iter()
+        cases: resolved
+            .into_iter()
             .zip(&alike)
-            .enumerate()
-            .map(|(place, (name, first))| PlannedCase {
-                table: None,
-                line: 1,
-                case: case(name.clone(), own.remove(&place), agent),
-                input: cases[*first].clone(),
-            })
+            .map(|(case, first)| PlannedCase { table: None, line: 1, case, input: cases[*first].clone() })
             .collect(),
-        gates: agent.and_then(|agent| agent.gates.clone()).unwrap_or_default(),
+        gates: gates.unwrap_or_default(),
     };
-    let expects = |case: &PlannedCase| case.case.expects_something();
-    let expected = !rewards.is_empty() || planned.cases.iter().any(expects);
     let plan = Plan {
         version: PLAN_VERSION,
         mode: Some(Mode::Imported),
@@ -146,7 +156,8 @@ pub(super) fn imported(
         requirement_sources: BTreeMap::new(),
         requirement_evidence: BTreeMap::new(),
     };
-    Ok(Imported { plan, traces, passages, earlier, ignored, copies, remarks: Vec::new(), aside: Aside::default() })
+    let remarks = matching::remark(&unnamed).into_iter().collect();
+    Ok(Imported { plan, traces, passages, earlier, ignored, copies, remarks, aside: Aside::default() })
 }
 
 /// Case and repetition of each conversation, in file order. The case is its task; without one it is named by its input,
@@ -180,7 +191,7 @@ type Found = Vec<Arc<NamedPassage>>;
 
 /// The trace of one conversation and the passages in it; `roles` are those of its tools, if known.
 fn trace(
-    (id, scenario, case, file): (&str, &str, &str, &str),
+    (id, scenario, case, file): (&str, &str, &ResolvedCase, &str),
     lane: Lane,
     seed: u64,
     record: Record,
@@ -216,7 +227,7 @@ fn trace(
         plan: String::new(),
         trial: id.to_owned(),
         scenario: scenario.to_owned(),
-        case: case.to_owned(),
+        case: case.case.clone(),
         lane,
         seed,
         evidence,
@@ -239,39 +250,6 @@ fn response_tools(trace: &Trace) -> Roles {
     version_1().into_iter().filter(|(tool, role)| *role == Role::Respond && trace.called(tool)).collect()
 }
 
-/// Case of a task: the case of that name, if the agent's scenario has one, else the one that its source gives. User
-/// messages differ between the conversations of a task, so only traces hold them.
-fn case(name: String, own: Option<(Vec<Turn>, Option<Expectation>)>, agent: Option<&Scenario>) -> ResolvedCase {
-    let known = agent.and_then(|agent| agent.cases.iter().find(|case| case.case == name));
-    match (known, own) {
-        (Some(known), _) => ResolvedCase { control: false, ..ResolvedCase::from(known.clone()) },
-        (None, Some((turns, expect))) => ResolvedCase { expect, ..ResolvedCase::single(name, turns) },
-        (None, None) => ResolvedCase::single(name, Vec::new()),
-    }
-}
-
-/// A note if the conversation's questions differ from those of its case; it shows the first that does.
-fn other_question(agent: &Scenario, trace: &Trace) -> Option<String> {
-    let case = ResolvedCase::from(agent.cases.iter().find(|case| case.case == trace.case)?.clone());
-    let asked = trace.events.iter().filter_map(|event| match &event.what {
-        What::TurnStarted { query } => Some(query.as_str()),
-        _ => None,
-    });
-    let (asked, expected): (Vec<&str>, Vec<&str>) = (asked.collect(), case.turns().map(|turn| &*turn.ask).collect());
-    let differs =
-        |at: &usize| asked.get(*at).map(|one| same_question(one)) != expected.get(*at).map(|one| same_question(one));
-    let first = (0..asked.len().max(expected.len())).find(differs).filter(|_| !asked.is_empty())?;
-    let said =
-        |all: &[&str]| all.get(first).map_or_else(|| "nothing".to_owned(), |ask| format!("`{}`", quote(ask, 200)));
-    Some(format!(
-        "judged as case `{}`, but question {} differs: the case asks {}, the log {}",
-        quote(&trace.case, 80),
-        first + 1,
-        said(&expected),
-        said(&asked)
-    ))
-}
-
 /// File name without its format suffixes.
 fn scenario_name(file: &str) -> String {
     let mut stem = file;
@@ -282,7 +260,7 @@ fn scenario_name(file: &str) -> String {
 }
 
 /// A name of letters, digits, `-`, `_` and `.`; different names stay different.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let kept: String = name.chars().take(60).map(|letter| if fits(letter) { letter } else { '-' }).collect();
     if kept == name && !kept.is_empty() {

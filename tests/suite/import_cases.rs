@@ -1,0 +1,108 @@
+//! Logs of the agent of a scenario: which conversation is of which case, and what of the case each of them has to meet.
+
+use super::project::{Outcome, Project};
+use serde_json::{Value, json};
+
+/// A project with the provider of the scenario.
+const PROJECT: &str = "providers: {simulator: {dialect: openai-chat, base_url: \"http://127.0.0.1:8091/model/v1\"}}\n";
+
+/// A scenario with these cases, as JSON.
+fn agent(project: &Project, cases: &Value) {
+    project.write(
+        "agent.yaml",
+        &format!(
+            "scenario: agent\nflow: external\ntarget: {{http: \"http://127.0.0.1:8100/chat\"}}\nmodel: {{provider: simulator, name: m}}\n\
+             roles: {{knowledge: search}}\ncases: {cases}\n"
+        ),
+    );
+}
+
+fn import(project: &Project, log: &[Value]) -> Outcome {
+    let lines: Vec<String> = log.iter().map(|one| format!("{one}\n")).collect();
+    project.write("log.jsonl", &lines.concat());
+    project.run(&["score", "--import", "log.jsonl", "--scenario", "agent.yaml"])
+}
+
+/// The verdicts of the trials, in plan order.
+fn verdicts(project: &Project) -> Vec<String> {
+    let run = project.latest("run.json");
+    let trials = run["trials"].as_array().expect("trials").iter();
+    trials.map(|trial| trial["verdict"].as_str().expect("a verdict").to_owned()).collect()
+}
+
+/// A trace of that case with a turn for each question and answer, without calls.
+fn trace(case: &str, turns: &[(&str, &str)]) -> Value {
+    let turn = |(asked, answer): &(&str, &str)| json!({"message": asked, "calls": [], "answer": {"text": answer, "sources": []}});
+    let turns: Vec<Value> = turns.iter().map(turn).collect();
+    json!({"case": case, "conversations": [{"turns": turns}]})
+}
+
+fn deposit() -> Value {
+    json!([{"case": "deposit", "ask": "How much?", "expect": {"answer": {"contains": ["80"]}}},
+        {"case": "return", "ask": "When?", "expect": {"answer": {"contains": ["5 pm"]}}}])
+}
+
+#[test]
+fn a_conversation_is_of_a_case_in_any_letter_case_and_with_the_scenario_before_it() {
+    let project = Project::starter();
+    agent(&project, &deposit());
+    for name in ["deposit", "Deposit", "agent/deposit"] {
+        let outcome = import(&project, &[trace(name, &[("How much?", "90")])]);
+        outcome.expect_code(1);
+        assert_eq!(verdicts(&project), ["FAIL"], "{name}");
+        let note = "no conversation is of these cases, so what they expect is not checked: `return`";
+        assert!(outcome.stderr.contains(note), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_log_that_names_no_case_measures_none_of_what_the_scenario_expects_and_does_not_pass() {
+    let project = Project::starter();
+    project.write("ragcheck.yaml", &format!("{PROJECT}scenarios: [agent.yaml]\n"));
+    agent(&project, &deposit());
+    let log: Vec<Value> = (0..60).map(|number| trace("other", &[("How much?", &format!("{number}"))])).collect();
+    let outcome = import(&project, &log);
+    outcome.expect_code(1);
+    assert!(outcome.stderr.contains("not checked: `deposit`, `return`\n"), "{}", outcome.stderr);
+    let gate = project.latest("run.json")["gates"][0].clone();
+    assert_eq!(
+        (&gate["id"], &gate["verdict"], &gate["required"]),
+        (&json!("cases"), &json!("NOT_MEASURED"), &json!(true))
+    );
+    project.edit("agent.yaml", "cases:", "gates: []\ncases:");
+    import(&project, &log).expect_code(0);
+}
+
+#[test]
+fn what_a_case_of_one_question_forbids_or_limits_holds_over_all_turns_of_a_longer_log() {
+    let project = Project::starter();
+    let case = |name: &str, expect: Value| json!({"case": name, "ask": "q", "expect": expect});
+    agent(
+        &project,
+        &json!([
+            case("never", json!({"calls": [{"never": "wipe"}]})),
+            case("at-most", json!({"calls": [{"at_most": {"times": 0, "call": "wipe"}}]})),
+            case("silent", json!({"answer": {"not_contains": ["secret"]}})),
+            case("within", json!({"within": "2s"})),
+            case("first", json!({"answer": {"contains": ["80"]}, "sources": {"at_least": 1}})),
+            case("called", json!({"calls": [{"superset": ["wipe"]}]})),
+        ]),
+    );
+    let log = |call: bool, last: &str, took_ms: u64| {
+        ["never", "at-most", "silent", "within", "first", "called"].map(|name| {
+            let mut trace = trace(name, &[("q", "It is 80."), ("and now?", last)]);
+            let turns = &mut trace["conversations"][0]["turns"];
+            turns[0]["answer"]["sources"] = json!([{"id": "a"}]);
+            (turns[0]["took_ms"], turns[1]["took_ms"]) = (json!(100), json!(took_ms));
+            if call {
+                turns[1]["calls"] = json!([{"tool": "wipe", "arguments": {}, "outcome": "ok"}]);
+            }
+            trace
+        })
+    };
+    import(&project, &log(false, "Bye.", 100));
+    assert_eq!(verdicts(&project), ["PASS", "PASS", "PASS", "PASS", "PASS", "FAIL"]);
+    import(&project, &log(true, "The secret is 5.", 9000));
+    // What has to be done for the question was not done for it.
+    assert_eq!(verdicts(&project), ["FAIL", "FAIL", "FAIL", "FAIL", "PASS", "FAIL"]);
+}
