@@ -106,3 +106,33 @@ fn what_a_case_of_one_question_forbids_or_limits_holds_over_all_turns_of_a_longe
     // What has to be done for the question was not done for it.
     assert_eq!(verdicts(&project), ["FAIL", "FAIL", "FAIL", "FAIL", "PASS", "FAIL"]);
 }
+
+#[test]
+fn conversations_are_matched_by_their_names_and_an_unknown_one_is_an_error() {
+    let project = Project::starter();
+    let step = |name: &str, wanted: &str| json!({"conversation": {"name": name, "turns": [{"ask": "q", "expect": {"answer": {"contains": [wanted]}}}]}});
+    agent(&project, &json!([{"case": "both", "sequence": [step("one", "1"), step("two", "2")]}]));
+    let log = |all: &[(Option<&str>, &str)]| {
+        let of = |(name, answer): &(Option<&str>, &str)| {
+            let mut one = trace("both", &[("q", answer)])["conversations"][0].clone();
+            one["name"] = json!(name);
+            one
+        };
+        json!({"case": "both", "conversations": all.iter().map(of).collect::<Vec<_>>()})
+    };
+    for (all, verdict) in [
+        (vec![(Some("one"), "1"), (Some("two"), "2")], "PASS"),
+        (vec![(Some("two"), "2"), (Some("one"), "1")], "PASS"),
+        (vec![(Some("two"), "1"), (Some("one"), "2")], "FAIL"),
+        (vec![(None, "1"), (None, "2")], "PASS"),
+        (vec![(Some("two"), "2")], "FAIL"),
+        (vec![(Some("one"), "1"), (Some("zwei"), "2")], "ERROR"),
+        (vec![(Some("one"), "1"), (Some("one"), "2")], "ERROR"),
+    ] {
+        let outcome = import(&project, &[log(&all)]);
+        assert_eq!(verdicts(&project), [verdict], "{all:?} {}", outcome.stdout);
+        if all.iter().any(|(name, _)| *name == Some("zwei")) {
+            assert!(outcome.stderr.contains("is `zwei`: the case has one, two"), "{}", outcome.stderr);
+        }
+    }
+}

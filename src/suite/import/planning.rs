@@ -201,7 +201,7 @@ fn trace(
     let absent = record.published.as_deref().map(published::absent);
     let told = record.messages.and_then(|messages| match (record.told, &record.published) {
         (Some(told), _) => Ok(told),
-        (None, Some(given)) => Ok(published::events(given, roles.unwrap_or(&version_1()))?),
+        (None, Some(given)) => Ok(published::events(given, roles.unwrap_or(&version_1()), case)?),
         (None, None) => conversation::events(&messages, &record.mapping, &model, record.reward)
             .map(|(events, notes)| Told { events, notes, ..Told::default() }),
     });

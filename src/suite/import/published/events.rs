@@ -3,9 +3,11 @@
 use super::{
     Call, Conversation, GivenAnswer, GivenCompletion, GivenSearch, IndexWrite, Origin, Outcome, PublishedTrace, Turn,
 };
+use crate::plan::ResolvedCase;
 use crate::suite::import::conversation::{empty_answer, no_answer};
 use crate::suite::import::error::TraceMistake;
 use crate::suite::import::record::Told;
+use crate::trace::text::quote;
 use crate::trace::{
     Answer, Completion, Event, ExternalResult, FlowSearch, Hit, IndexResult, ModelCalled, NamedPassage, PassageText,
     Rejection, Reply, Role, Roles, SOURCES, SearchResult, SourceRef, ToolCalled, ToolOutcome, ToolResult, TurnEnded,
@@ -19,19 +21,45 @@ use std::sync::Arc;
 /// What nobody recorded, in members that events always have.
 const UNKNOWN: &str = "not recorded";
 
-/// Events of `trace`; `roles` are those of its tools.
+/// Events of `trace`, which ran `case`; `roles` are those of its tools.
 ///
 /// # Errors
 /// The path of a member that contradicts another one.
-pub(in crate::suite::import) fn events(trace: &PublishedTrace, roles: &Roles) -> Result<Told, TraceMistake> {
+pub(in crate::suite::import) fn events(
+    trace: &PublishedTrace,
+    roles: &Roles,
+    case: &ResolvedCase,
+) -> Result<Told, TraceMistake> {
     let mut telling = Telling { roles, told: Told::default(), at: (0, 0), completions: 0 };
     if trace.conversations.iter().all(|conversation| conversation.turns.is_empty()) {
         return Err(TraceMistake::new("conversations", "holds no turn"));
     }
-    for (ordinal, conversation) in (0..).zip(&trace.conversations) {
-        telling.conversation(ordinal, conversation)?;
+    for ((at, conversation), ordinal) in trace.conversations.iter().enumerate().zip(ordinals(trace, case)?) {
+        telling.conversation(at, ordinal, conversation)?;
     }
     Ok(telling.told)
+}
+
+/// The ordinal of each conversation in the case: by its name if the case has several, else its place.
+///
+/// # Errors
+/// If a name is none of the case, or two conversations are the same.
+fn ordinals(trace: &PublishedTrace, case: &ResolvedCase) -> Result<Vec<u32>, TraceMistake> {
+    let has_names = !case.is_single();
+    let mut taken = BTreeSet::new();
+    let ordinal = |(at, conversation): (usize, &Conversation)| {
+        let mistake = |why: String| TraceMistake::new(format!("conversations[{at}].name"), why);
+        let ordinal = match conversation.name.as_ref().filter(|_| has_names) {
+            Some(name) => case.conversations().position(|one| one.name == *name).ok_or_else(|| {
+                let known: Vec<&str> = case.conversations().map(|one| one.name.as_str()).collect();
+                mistake(format!("is `{}`: the case has {}", quote(name, 80), known.join(", ")))
+            })?,
+            None => at,
+        };
+        let is_first = taken.insert(ordinal);
+        is_first.then_some(ordinal as u32).ok_or_else(|| mistake("names the conversation of another one".into()))
+    };
+    trace.conversations.iter().enumerate().map(ordinal).collect()
 }
 
 struct Telling<'t> {
@@ -52,14 +80,14 @@ impl Telling<'_> {
         self.told.events.push(Event { at_us: self.told.took_us, conversation, turn, what });
     }
 
-    fn conversation(&mut self, ordinal: u32, conversation: &Conversation) -> Result<(), TraceMistake> {
+    fn conversation(&mut self, at: usize, ordinal: u32, conversation: &Conversation) -> Result<(), TraceMistake> {
         self.at = (ordinal, 0);
         let name = conversation.name.clone().unwrap_or_else(|| "main".into());
         let tenant = conversation.tenant.clone();
         self.push(What::ConversationStarted { session: name.clone(), name, tenant });
         for (number, turn) in (0..).zip(&conversation.turns) {
             self.at = (ordinal, number);
-            let mistake = |mistake: TraceMistake| mistake.inside(&format!("conversations[{ordinal}].turns[{number}]"));
+            let mistake = |mistake: TraceMistake| mistake.inside(&format!("conversations[{at}].turns[{number}]"));
             self.turn(turn).map_err(mistake)?;
         }
         Ok(())

@@ -48,7 +48,7 @@ pub(crate) struct PublishedTrace {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Conversation {
-    /// Its name in the case; by default `main`.
+    /// Its name in the case, by which it is matched if the case has several; by default they are in the case's order.
     pub name: Option<String>,
     /// The tenant whose knowledge base it may search, for agents with tenants.
     pub tenant: Option<String>,
