@@ -136,3 +136,29 @@ fn conversations_are_matched_by_their_names_and_an_unknown_one_is_an_error() {
         }
     }
 }
+
+#[test]
+fn a_result_that_is_marked_as_an_error_is_a_failed_call() {
+    let project = Project::starter();
+    agent(
+        &project,
+        &json!([{"case": "ran", "ask": "q", "expect": {"calls": [{"superset": [{"tool": "search", "outcome": "ok"}]}]}}]),
+    );
+    let call =
+        json!({"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "search", "input": {}}]});
+    let anthropic = |failed: bool| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "is_error": failed, "content": "refused"}]});
+    let bedrock = |status: &str| json!({"role": "user", "content": [{"toolResult": {"toolUseId": "1", "status": status, "content": [{"text": "refused"}]}}]});
+    let langchain = |status: &str| json!({"type": "tool", "tool_call_id": "1", "status": status, "content": "refused"});
+    for (result, verdict) in [
+        (anthropic(true), "FAIL"),
+        (anthropic(false), "PASS"),
+        (bedrock("error"), "FAIL"),
+        (bedrock("success"), "PASS"),
+        (langchain("error"), "FAIL"),
+        (langchain("success"), "PASS"),
+    ] {
+        let messages = json!([{"role": "user", "content": "q"}, call, result, {"role": "assistant", "content": "So."}]);
+        import(&project, &[json!({"task_id": "ran", "messages": messages})]);
+        assert_eq!(verdicts(&project), [verdict], "{result}");
+    }
+}

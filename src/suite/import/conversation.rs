@@ -222,13 +222,19 @@ impl TraceBuilder {
             None => message.get("tool_call_id").and_then(Value::as_str).into_iter().collect(),
         };
         let name = message.get("name").and_then(Value::as_str);
+        let outcome = if shape::is_failed(message) {
+            ToolOutcome::Failed { message: text.to_owned(), retryable: false }
+        } else {
+            let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
+            ToolOutcome::Ok(ToolResult::other(value))
+        };
         if ids.is_empty() {
-            return self.result_of(None, name, text);
+            return self.result_of(None, name, outcome);
         }
-        ids.into_iter().try_for_each(|id| self.result_of(Some(id), name, text))
+        ids.into_iter().try_for_each(|id| self.result_of(Some(id), name, outcome.clone()))
     }
 
-    fn result_of(&mut self, id: Option<&str>, name: Option<&str>, text: &str) -> Result<(), MessageError> {
+    fn result_of(&mut self, id: Option<&str>, name: Option<&str>, outcome: ToolOutcome) -> Result<(), MessageError> {
         let tool = |waiting: &Waiting| match &self.events[waiting.place].what {
             What::ToolCalled(call) => Some(call.tool.as_str()),
             _ => None,
@@ -257,8 +263,7 @@ impl TraceBuilder {
         }
         self.got.push((place, self.events.len()));
         if let What::ToolCalled(call) = &mut self.events[place].what {
-            let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
-            call.outcome = ToolOutcome::Ok(ToolResult::other(value));
+            call.outcome = outcome;
         }
         Ok(())
     }

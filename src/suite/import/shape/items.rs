@@ -38,12 +38,17 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
         }
         "function_call_output" | "custom_tool_call_output" => {
             let (text, media) = parts::result_text("", object.get("output"))?;
-            Recognised { messages: vec![result(Some(id()), None, &text)], media }
+            Recognised { messages: vec![result(object, Some(id()), None, &text)], media }
         }
         "mcp_call" => Recognised {
             messages: vec![
                 made(text(object, "name"), object.get("arguments")),
-                result(Some(id()), None, &output(if object.get("output").is_some() { "output" } else { "error" })),
+                result(
+                    object,
+                    Some(id()),
+                    None,
+                    &output(if object.get("output").is_some() { "output" } else { "error" }),
+                ),
             ],
             media: Vec::new(),
         },
@@ -58,7 +63,7 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
             let given = ["results", "outputs"].into_iter().find_map(|key| object.get(key)).cloned().unwrap_or_default();
             let name = kind.trim_end_matches("_call");
             Recognised {
-                messages: vec![made(name, Some(&arguments)), result(Some(id()), None, &given.to_string())],
+                messages: vec![made(name, Some(&arguments)), result(object, Some(id()), None, &given.to_string())],
                 media: Vec::new(),
             }
         }
@@ -66,7 +71,7 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
         // Tools that OpenAI defines and the agent runs.
         kind if let Some((tool, member)) = built_in(kind) => Recognised::of(made(tool, object.get(member))),
         kind if kind.strip_suffix("_output").is_some_and(|call| built_in(call).is_some()) => {
-            Recognised::of(result(Some(id()), None, &output("output")))
+            Recognised::of(result(object, Some(id()), None, &output("output")))
         }
         other => {
             let kind: String = other.chars().take(40).collect();

@@ -119,15 +119,23 @@ fn call(id: &str, name: &str, arguments: Option<&Value>) -> Value {
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 
-/// A result in OpenAI's format, by the id of its call, else by the name of its tool.
-fn result(id: Option<&str>, name: Option<&str>, content: &str) -> Value {
-    let mut message = json!({"role": "tool", "content": content});
+/// A result in OpenAI's format, by the id of its call, else by the name of its tool; an error if its `holder` says so.
+fn result(holder: &Map<String, Value>, id: Option<&str>, name: Option<&str>, content: &str) -> Value {
+    let mut message = json!({"role": "tool", "content": content, "is_error": is_failed(holder)});
     for (key, value) in [("tool_call_id", id), ("name", name)] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             message[key] = Value::from(value);
         }
     }
     message
+}
+
+/// Whether what holds a result marks it as an error: `is_error` of Anthropic, `status` of Bedrock, LangChain and OpenAI,
+/// `error` of an MCP call.
+pub(super) fn is_failed(holder: &Map<String, Value>) -> bool {
+    let is_marked =
+        holder.get("is_error") == Some(&Value::Bool(true)) || ["error", "failed"].contains(&text(holder, "status"));
+    is_marked || holder.get("error").is_some_and(holds)
 }
 
 /// Text of a member; empty if missing.

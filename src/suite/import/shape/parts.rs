@@ -151,7 +151,7 @@ fn typed(kind: &str, object: &Map<String, Value>) -> Result<Option<ContentPart>,
         _ => match kind.strip_suffix("tool_result") {
             Some(tool) => {
                 let (text, media) = result_text(tool.trim_end_matches('_'), object.get("content"))?;
-                Some(ContentPart::Result(result(said("tool_use_id"), None, &text), media))
+                Some(ContentPart::Result(result(object, said("tool_use_id"), None, &text), media))
             }
             None => None,
         },
@@ -181,11 +181,16 @@ fn named(object: &Map<String, Value>) -> Result<Option<ContentPart>, MessageErro
         let (id, name) = (inner(given, "id"), inner(given, "name"));
         // Gemini puts media beside the response, as parts.
         let (_, media) = result_text("", given.get("parts"))?;
-        return Ok(Some(ContentPart::Result(result(id.as_deref(), name.as_deref(), &response.to_string()), media)));
+        let result = result(&Map::new(), id.as_deref(), name.as_deref(), &response.to_string());
+        return Ok(Some(ContentPart::Result(result, media)));
     }
     if let Some(given) = held(["toolResult", "tool_result"]) {
         let (text, media) = result_text("", given.get("content"))?;
-        return Ok(Some(ContentPart::Result(result(inner(given, "toolUseId").as_deref(), None, &text), media)));
+        let holder = given.as_object().cloned().unwrap_or_default();
+        return Ok(Some(ContentPart::Result(
+            result(&holder, inner(given, "toolUseId").as_deref(), None, &text),
+            media,
+        )));
     }
     if object.get("thought") == Some(&Value::Bool(true)) {
         return Ok(Some(ContentPart::Aside));
