@@ -1,5 +1,6 @@
 //! The end of a turn: an answer with its sources, or an error.
 
+use super::normalise::is_invisible;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,6 +88,18 @@ impl Answer {
     }
 }
 
+/// What a model says without the reasoning before it, `<think>…</think>`.
+pub(crate) fn without_reasoning(text: &str) -> &str {
+    let begun = text.trim_start().strip_prefix("<think>");
+    begun.and_then(|begun| begun.split_once("</think>")).map_or(text, |(_, said)| said.trim_start())
+}
+
+/// Whether a text shows nothing to its reader: white space, invisible characters and marks of Markdown alone.
+pub(crate) fn is_blank(text: &str) -> bool {
+    let is_unseen = |letter: char| letter.is_whitespace() || "*_~`".contains(letter) || is_invisible(letter);
+    text.chars().all(is_unseen)
+}
+
 /// One source of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceRef {
@@ -100,4 +113,32 @@ pub struct SourceRef {
     /// The number by which the text cites it, unless that is its place in the list of sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leading_block_of_reasoning_is_no_part_of_what_is_said() {
+        for (text, said) in [
+            ("<think>80 euros?</think> I do not know.", "I do not know."),
+            ("\n<think>\nhm\n</think>\n\n80 euros.", "80 euros."),
+            ("<think>hm</think>", ""),
+            ("<think>cut off", "<think>cut off"),
+            ("Write `<think>a</think>`.", "Write `<think>a</think>`."),
+        ] {
+            assert_eq!(without_reasoning(text), said);
+        }
+    }
+
+    #[test]
+    fn a_text_without_a_visible_character_is_blank() {
+        for blank in ["", " \n", "\u{200b}", "\u{feff}\u{2060}", "**", "```\n```"] {
+            assert!(is_blank(blank), "{blank:?}");
+        }
+        for text in ["a", "7", "…", "👍", "?", "**a**"] {
+            assert!(!is_blank(text), "{text}");
+        }
+    }
 }

@@ -17,7 +17,7 @@
 //! without a role, and report that none of them was called.
 
 mod agreement;
-mod answer;
+pub(crate) mod answer;
 pub(crate) mod citations;
 pub(crate) mod columns;
 mod event;

@@ -49,6 +49,11 @@ fn fold(letter: char) -> impl Iterator<Item = char> {
     letter.to_uppercase().flat_map(char::to_lowercase)
 }
 
+/// Whether a character has no width.
+pub(super) fn is_invisible(letter: char) -> bool {
+    plain(letter).is_none()
+}
+
 /// The plain variant of a character; `None` for a zero-width one.
 fn plain(letter: char) -> Option<char> {
     Some(match letter {

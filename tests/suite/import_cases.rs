@@ -162,3 +162,19 @@ fn a_result_that_is_marked_as_an_error_is_a_failed_call() {
         assert_eq!(verdicts(&project), [verdict], "{result}");
     }
 }
+
+#[test]
+fn reasoning_in_tags_and_invisible_characters_are_no_answer() {
+    let project = Project::starter();
+    agent(&project, &json!([{"case": "said", "ask": "q", "expect": {"answer": {"contains": ["80"]}}}]));
+    for (answer, verdict) in [
+        ("<think>80 euros?</think> I do not know.", "FAIL"),
+        ("<think>Hm.</think>80.", "PASS"),
+        ("<think>80</think>", "FAIL"),
+        ("\u{200b}", "FAIL"),
+    ] {
+        let messages = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": answer}]);
+        import(&project, &[json!({"task_id": "said", "messages": messages})]);
+        assert_eq!(verdicts(&project), [verdict], "{answer}");
+    }
+}

@@ -6,6 +6,7 @@
 //! is a failed turn, whatever text came before it.
 
 use crate::platform::secrets;
+use crate::trace::answer::{is_blank, without_reasoning};
 use crate::transport::{HttpResponse, sse};
 use serde_json::{Map, Value};
 
@@ -73,6 +74,17 @@ pub(super) fn document(response: &HttpResponse) -> Value {
 /// [`Unread`] if there is no answer.
 pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), Unread> {
     let pointer = answer.pointer();
+    let (text, body) = whole(response, pointer)?;
+    let said = without_reasoning(&text);
+    if is_blank(said) {
+        let empty = true;
+        return Err(Unread { empty, ..unread(response, &format!("has an empty text at {pointer}")) });
+    }
+    Ok((said.to_owned(), body))
+}
+
+/// The text of a reply, and its body.
+fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unread> {
     if sse::is_stream(&response.headers, &response.body) {
         return streamed(&response.body, pointer).map_err(|failure| match failure {
             Some(said) => failed(response, &said),
@@ -91,10 +103,6 @@ pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String
         (Some(Value::String(text)), _) | (None, Value::String(text)) => text.clone(),
         _ => return Err(unread(response, &format!("has no text at {pointer}"))),
     };
-    if text.trim().is_empty() {
-        let empty = true;
-        return Err(Unread { empty, ..unread(response, &format!("has an empty text at {pointer}")) });
-    }
     Ok((text, if response.body.len() <= LONGEST_REPLY { body } else { Value::Null }))
 }
 

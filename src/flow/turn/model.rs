@@ -9,6 +9,7 @@ use crate::provider::ProviderError;
 use crate::provider::chat::{
     ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage,
 };
+use crate::trace::answer::is_blank;
 use crate::trace::{Completion, ModelCalled, Reply as Replied, What};
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ impl Completed {
             _ if self.refused => "refusal",
             Finish::ContentFilter => "content_filter",
             Finish::Length => "cut_off",
-            _ if self.text.trim().is_empty() => "empty",
+            _ if is_blank(&self.text) => "empty",
             _ => "free_text",
         })
     }

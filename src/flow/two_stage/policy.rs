@@ -9,6 +9,7 @@ use crate::flow::turn::Completed;
 use crate::knowledge::{KnowledgeBase, KnowledgeBases};
 use crate::provider::chat::{Finish, ToolChoice};
 use crate::trace::ToolResult;
+use crate::trace::answer::is_blank;
 use crate::trace::refusal::only_refuses;
 use crate::trace::text::quote;
 use std::sync::Arc;
@@ -144,7 +145,7 @@ pub(super) fn said(completion: &Completed, refusal: &str, asked: &str) -> Said {
         Completed { calls, .. } if !calls.is_empty() => Said::Calls,
         Completed { refused: true, .. } => Said::Nothing("refusal"),
         Completed { finish: Finish::ContentFilter, .. } => Said::Nothing("content_filter"),
-        Completed { text, .. } if text.trim().is_empty() => Said::Nothing("empty"),
+        Completed { text, .. } if is_blank(text) => Said::Nothing("empty"),
         Completed { text, .. } if words(text) == words(refusal) || only_refuses(text, asked) => Said::Refusal,
         _ => Said::Answer,
     }

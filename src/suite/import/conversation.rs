@@ -11,6 +11,7 @@ use super::error::{ConversationError, Kind, MessageError, WrongMember};
 use super::mapping::{Closing, Mapping};
 use super::shape::{self, Recognised};
 use crate::flow::external::ANSWER_EMPTY;
+use crate::trace::answer::{is_blank, without_reasoning};
 use crate::trace::text::plural;
 use crate::trace::{
     Answer, Completion, Event, ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded, TurnOutcome, What,
@@ -160,14 +161,15 @@ impl TraceBuilder {
             }
             self.begin(String::new());
         }
+        let said = without_reasoning(&text);
         let refusal = message.get("refusal").and_then(Value::as_str).map(str::to_owned);
         let ending = match (&refusal, calls.is_empty()) {
             (_, false) => None,
             (Some(refusal), true) if text.is_empty() => {
                 Some(TurnOutcome::Failed { kind: "refused".into(), message: refusal.clone() })
             }
-            (_, true) if text.trim().is_empty() => None,
-            (_, true) => Some(TurnOutcome::Answered(Answer::text_alone(text.clone()))),
+            (_, true) if is_blank(said) => None,
+            (_, true) => Some(TurnOutcome::Answered(Answer::text_alone(said.to_owned()))),
         };
         let call = self.completions;
         self.completions += 1;

@@ -7,6 +7,7 @@ use crate::plan::ResolvedCase;
 use crate::suite::import::conversation::{empty_answer, no_answer};
 use crate::suite::import::error::TraceMistake;
 use crate::suite::import::record::Told;
+use crate::trace::answer::{is_blank, without_reasoning};
 use crate::trace::text::quote;
 use crate::trace::{
     Answer, Completion, Event, ExternalResult, FlowSearch, Hit, IndexResult, ModelCalled, NamedPassage, PassageText,
@@ -147,7 +148,7 @@ impl Telling<'_> {
     fn end(&mut self, turn: &Turn, took_us: u64) {
         let outcome = match (&turn.answer, &turn.error) {
             (_, Some(error)) => TurnOutcome::Failed { kind: error.kind.clone(), message: error.message.clone() },
-            (Some(Some(answer)), None) if answer.text.trim().is_empty() => empty_answer(),
+            (Some(Some(answer)), None) if is_blank(without_reasoning(&answer.text)) => empty_answer(),
             (Some(Some(answer)), None) => TurnOutcome::Answered(answered(answer)),
             // A turn that took time and has no answer has failed.
             (Some(None), None) if took_us > 0 => no_answer(),
@@ -260,7 +261,7 @@ fn answered(answer: &GivenAnswer) -> Answer {
         (USED_EXTERNAL_KB, answer.used_external_kb.is_none()),
     ];
     Answer {
-        text: answer.text.clone(),
+        text: without_reasoning(&answer.text).to_owned(),
         sources: sources.collect(),
         confidence: answer.confidence,
         used_internal_kb: answer.used_internal_kb.unwrap_or_default(),

@@ -4,6 +4,7 @@ use super::super::conversation::empty_answer;
 use super::super::error::ConversationError;
 use crate::platform::secrets;
 use crate::provider::tool_result;
+use crate::trace::answer::{is_blank, without_reasoning};
 use crate::trace::spans::{Completed, Found, Operation, Ran, SpanOperation, SpanTurn, Story};
 use crate::trace::{
     Answer, Completion, Event, FlowSearch, Hit, ModelCalled, Reply, SearchResult, ToolCalled, ToolOutcome, ToolResult,
@@ -132,7 +133,8 @@ impl<'s> Events<'s> {
             .any(|at| matches!(self.story.operations[at].operation, Operation::Ran(_) | Operation::Found(_)));
         if output.iter().any(|said| !said.calls.is_empty()) {
             self.called_since = true;
-        } else if let Some(said) = output.iter().rfind(|said| said.is_agent() && !said.text.trim().is_empty())
+        } else if let Some(said) =
+            output.iter().rfind(|said| said.is_agent() && !is_blank(without_reasoning(&said.text)))
             && is_own
         {
             (self.words, self.called_since) = (Some((self.events.len(), said.text.clone())), false);
@@ -268,9 +270,9 @@ impl<'s> Events<'s> {
 
     pub(super) fn end(&mut self, turn: &SpanTurn) -> Result<(), ConversationError> {
         let failed = |kind: &str, message: &str| TurnOutcome::Failed { kind: kind.into(), message: message.into() };
-        let answered = |text: &str| match text.trim() {
-            "" => empty_answer(),
-            _ => TurnOutcome::Answered(Answer::text_alone(text.to_owned())),
+        let answered = |text: &str| match without_reasoning(text) {
+            said if is_blank(said) => empty_answer(),
+            said => TurnOutcome::Answered(Answer::text_alone(said.to_owned())),
         };
         let whole = self.events.len();
         let (by_words, outcome) = match (&turn.failed, &turn.answer, self.words.take()) {
