@@ -99,3 +99,33 @@ fn an_exact_answer_is_exact_and_a_configuration_without_rows_is_refused() {
     outcome.expect_code(3);
     assert!(outcome.stderr.contains("nothing says what was asked"), "{}", outcome.stderr);
 }
+
+#[test]
+fn results_in_the_file_count_beside_the_criteria_that_translate() {
+    let project = Project::starter();
+    let criterion = |name: &str, kind: &str| json!({"type": kind, "name": name, "input": "{{sample.output_text}}", "operation": "like", "reference": "{{item.label}}"});
+    let has = || vec![criterion("has", "string_check")];
+    let graded = |has: bool, polite: bool| {
+        let mut row = row("acid", Some("acid, you fool"));
+        row["results"] = json!([{"name": "has-a2486074", "passed": has}, {"name": "polite", "passed": polite}]);
+        row
+    };
+    for (criteria, row, verdict, words) in [
+        (vec![], graded(true, false), "FAIL", "the `results` of its rows are the grade"),
+        (has(), graded(true, false), "FAIL", "failed in the `results` of the file, which decide: `polite`"),
+        (has(), graded(false, true), "FAIL", "failed in the `results` of the file, which decide: `has-a2486074`"),
+        (has(), graded(true, true), "PASS", ""),
+        (vec![criterion("polite", "label_model")], graded(true, true), "PASS", ""),
+    ] {
+        let settings = if criteria.is_empty() { run() } else { json!({"testing_criteria": criteria}) };
+        project.write("rows.jsonl", &lines(&[settings, run(), row.clone()]));
+        let outcome = project.run(&["score", "--import", "rows.jsonl"]);
+        assert_eq!(project.latest("run.json")["trials"][0]["verdict"], verdict, "{row}");
+        assert!(outcome.stderr.contains(words) && !outcome.stderr.contains("not translated"), "{}", outcome.stderr);
+    }
+    let mut failed = row("acid", Some("acid"));
+    failed["status"] = "fail".into();
+    project.write("rows.jsonl", &lines(&[json!({"testing_criteria": has()}), run(), failed]));
+    project.run(&["score", "--import", "rows.jsonl"]);
+    assert_eq!(project.latest("run.json")["trials"][0]["verdict"], "FAIL");
+}

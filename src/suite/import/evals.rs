@@ -102,7 +102,10 @@ pub(super) fn records(text: &[u8]) -> Result<(Vec<Record>, Vec<String>), ImportE
     let mut remarks: Vec<String> =
         setup.left_out.iter().map(|(what, rows)| format!("{what} ({})", plural(*rows, "row"))).collect();
     if setup.criteria.is_empty() {
-        remarks.push("no `testing_criteria` in the file: nothing is expected of the answers".to_owned());
+        let is_graded = records.iter().any(|record| record.reward.is_some());
+        let what =
+            if is_graded { "the `results` of its rows are the grade" } else { "nothing is expected of the answers" };
+        remarks.push(format!("no `testing_criteria` in the file: {what}"));
     }
     Ok((records, remarks))
 }
@@ -115,7 +118,7 @@ struct Setup {
     model: Option<String>,
     /// Whether the rows are kept at the service.
     is_stored: bool,
-    /// Criteria that do not translate, with the number of rows.
+    /// Criteria that do not translate, and those that the file says rows failed, with the number of rows.
     left_out: BTreeMap<String, usize>,
 }
 
@@ -162,8 +165,17 @@ impl Setup {
             messages.iter().filter(is_user).map(|message| text_of(message.get("content"))).collect::<Option<Vec<_>>>();
         let asked = asked.filter(|asked| !asked.is_empty());
         let asked = asked.ok_or(RowError::NoUser)?;
-        let expect = self.expected(item)?;
+        let results = results(row);
+        let expect = self.expected(item, &results)?;
         let mut record = Record::of(Ok(Vec::new()));
+        let is_failed =
+            results.iter().any(|(_, passed)| !passed) || row.get("status").is_some_and(|word| word == "fail");
+        record.reward = match &expect {
+            _ if is_failed => Some(0.0),
+            None if !results.is_empty() => Some(1.0),
+            // What passed in the file has to meet the translated criteria too.
+            _ => None,
+        };
         let turn = |ask: String| Turn { ask, expect: None };
         record.case = Some((asked.into_iter().map(turn).collect(), expect));
         let id = row.get("datasource_item_id").filter(|id| id.is_u64() || id.is_string());
@@ -171,10 +183,6 @@ impl Setup {
         record.id = row.get("id").filter(|_| row.get("datasource_item").is_some()).map(Value::to_string);
         let model = sample.and_then(|sample| sample.get("model")?.as_str()).map(str::to_owned);
         record.model = model.or_else(|| self.model.clone());
-        let results = row.get("results").and_then(Value::as_array).filter(|_| self.criteria.is_empty());
-        let passed: Option<Vec<bool>> =
-            results.and_then(|all| all.iter().map(|one| one.get("passed")?.as_bool()).collect());
-        record.reward = passed.filter(|all| !all.is_empty()).map(|all| f64::from(u8::from(all.iter().all(|one| *one))));
         record.messages = match sample.map(answered) {
             Some(Ok(answer)) => {
                 messages.extend(answer);
@@ -186,20 +194,37 @@ impl Setup {
         Ok(record)
     }
 
-    /// What the testing criteria expect of a row's answer.
-    fn expected(&mut self, item: &Value) -> Result<Option<Expectation>, RowError> {
+    /// What the testing criteria expect of a row's answer, beside the `results` in the file.
+    fn expected(&mut self, item: &Value, results: &[(&str, bool)]) -> Result<Option<Expectation>, RowError> {
         let mut answer = AnswerExpectation::default();
         for criterion in &self.criteria {
             let word = |name: &str| criterion.get(name).and_then(Value::as_str).unwrap_or_default();
-            if let Some(why) = translated(criterion, item, &mut answer)? {
-                let name = if word("name").is_empty() { "without a name" } else { word("name") };
+            let name = if word("name").is_empty() { "without a name" } else { word("name") };
+            let why = translated(criterion, item, &mut answer)?;
+            // The service adds an id to the name.
+            let of_it = |result: &str| result.strip_prefix(name).is_some_and(|id| id.is_empty() || id.starts_with('-'));
+            if let Some(why) = why.filter(|_| !results.iter().any(|(result, _)| of_it(result))) {
                 let what = format!("not translated: `{}` ({}): {why}", quote(name, 60), quote(word("type"), 40));
                 *self.left_out.entry(what).or_default() += 1;
             }
         }
+        for (name, _) in results.iter().filter(|(_, passed)| !passed && !self.criteria.is_empty()) {
+            let what = format!("failed in the `results` of the file, which decide: `{}`", quote(name, 60));
+            *self.left_out.entry(what).or_default() += 1;
+        }
         let expect = Expectation { answer: Some(answer), ..Expectation::default() };
         Ok(expect.asserts().then_some(expect))
     }
+}
+
+/// The results of a row in the file: the names of its criteria, and whether it passed them.
+fn results(row: &Value) -> Vec<(&str, bool)> {
+    let listed = row.get("results").and_then(Value::as_array).into_iter().flatten();
+    let read = listed.map(|one| {
+        let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
+        Some((name, one.get("passed")?.as_bool()?))
+    });
+    read.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// Adds to `answer` what a testing criterion expects, or returns why no expectation says the same.
