@@ -9,114 +9,19 @@
 //! it ran, failed or not.
 //!
 //! Where the trace does not show whether a call ran, every possible outcome is tried. An expectation that holds for
-//! all of them holds, one that holds for none fails, and any other is undetermined.
+//! all of them holds, one that holds for none fails, and any other is undetermined. A call with unknown arguments has its
+//! name: conditions on them are tried as met and as not met.
+
+mod patterns;
+
+pub(crate) use patterns::Patterns;
 
 use super::assignment::largest;
 use super::{Held, Seen, TurnView, quote};
-use crate::plan::ResolvedCase;
-use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern, Expectation};
-use crate::settings::{JsonSchema, SchemaError, expression, expression_work, schema_patterns};
+use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern};
 use crate::trace::{ToolCalled, ToolOutcome};
-use regex::Regex;
-use serde_json::Value;
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write;
-
-/// Compiled regular expressions and JSON Schemas of one case, by source text: compiled once for all its trials.
-#[derive(Debug, Default)]
-pub(crate) struct Patterns {
-    regexes: BTreeMap<String, Result<Regex, regex::Error>>,
-    schemas: BTreeMap<String, Result<JsonSchema, SchemaError>>,
-    mistakes: Vec<String>,
-}
-
-impl Patterns {
-    /// Compiles every pattern in the case's expectations. A pattern that does not compile fails the checks that use
-    /// it.
-    pub(crate) fn of(case: &ResolvedCase) -> Self {
-        let mut patterns = Self::default();
-        for expectation in case.turns().filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref()) {
-            patterns.add(expectation);
-        }
-        patterns.mistakes = patterns.find_mistakes();
-        patterns
-    }
-
-    /// Returns the cost of compiling the case's expectations, see [`expression_work`].
-    pub(crate) fn work(case: &ResolvedCase) -> u64 {
-        let mut work = 0_u64;
-        let expectations = case.turns().filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref());
-        for expectation in expectations {
-            let mut found: Vec<&str> =
-                expectation.answer.iter().flat_map(|answer| &answer.matches).map(String::as_str).collect();
-            for condition in conditions(expectation) {
-                match condition {
-                    ArgumentPattern::Equals(_) => {}
-                    ArgumentPattern::Matches(text) => found.push(text),
-                    ArgumentPattern::Schema(schema) => schema_patterns(schema, &mut found),
-                }
-            }
-            work = found.into_iter().fold(work, |work, text| work.saturating_add(expression_work(text)));
-        }
-        work
-    }
-
-    fn add(&mut self, expectation: &Expectation) {
-        for text in expectation.answer.iter().flat_map(|answer| &answer.matches) {
-            self.add_regex(text);
-        }
-        for condition in conditions(expectation) {
-            match condition {
-                ArgumentPattern::Equals(_) => {}
-                ArgumentPattern::Matches(text) => self.add_regex(text),
-                ArgumentPattern::Schema(schema) => {
-                    let compile = || JsonSchema::compile(schema);
-                    self.schemas.entry(schema.to_string()).or_insert_with(compile);
-                }
-            }
-        }
-    }
-
-    /// Whether a value meets a condition.
-    pub(super) fn holds(&self, condition: &ArgumentPattern, value: &Value) -> bool {
-        match condition {
-            ArgumentPattern::Equals(wanted) => equal(wanted, value),
-            ArgumentPattern::Matches(expression) => written(value).is_some_and(|text| self.matches(expression, &text)),
-            ArgumentPattern::Schema(schema) => self.valid(schema, value),
-        }
-    }
-
-    fn add_regex(&mut self, text: &str) {
-        if !self.regexes.contains_key(text) {
-            self.regexes.insert(text.to_owned(), expression(text));
-        }
-    }
-
-    /// Whether `text` matches the expression; an expression that did not compile matches nothing.
-    pub(super) fn matches(&self, expression: &str, text: &str) -> bool {
-        matches!(self.regexes.get(expression), Some(Ok(regex)) if regex.is_match(text))
-    }
-
-    fn valid(&self, schema: &Value, value: &Value) -> bool {
-        matches!(self.schemas.get(&schema.to_string()), Some(Ok(validator)) if validator.is_valid(value))
-    }
-
-    /// Compile errors, as messages; empty when everything compiled.
-    pub(crate) fn mistakes(&self) -> &[String] {
-        &self.mistakes
-    }
-
-    fn find_mistakes(&self) -> Vec<String> {
-        let regexes = self.regexes.iter().filter_map(|(text, made)| {
-            made.as_ref().err().map(|error| format!("the expression `{text}` does not compile: {error}"))
-        });
-        let schemas = self.schemas.iter().filter_map(|(text, made)| {
-            made.as_ref().err().map(|error| format!("the schema {} does not compile: {error}", quote(text, 120)))
-        });
-        regexes.chain(schemas).collect()
-    }
-}
 
 fn listed(expectation: &CallExpectation) -> &[CallPattern] {
     match expectation {
@@ -154,16 +59,35 @@ impl Came {
     }
 }
 
+/// Whether calls with unknown arguments are assumed to meet conditions on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fitting {
+    None,
+    All,
+}
+
 /// One call, reduced to what expectations compare.
 struct Called<'a> {
     call: &'a ToolCalled,
     turn: usize,
     came: Came,
     recovered: bool,
+    /// Assumed to have been called with the arguments that the pattern asks for.
+    as_asked: bool,
+}
+
+/// The finding that the arguments of a tool's calls are not shown.
+pub(super) fn hidden(tool: &str) -> Seen {
+    Seen::hidden(format!("not measured: the trace does not show what {} was called with", quote(tool, 60)))
+}
+
+/// Whether the trace does not show what a call ran with.
+pub(super) fn hides_arguments(call: &ToolCalled) -> bool {
+    call.arguments.is_null() && !matches!(call.outcome, ToolOutcome::Rejected(_) | ToolOutcome::OutOfOrder(_))
 }
 
 /// Collects the calls of the turns; unknown outcomes are taken from `assumed`, in order.
-fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>) -> Vec<Called<'a>> {
+fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>, fitting: Fitting) -> Vec<Called<'a>> {
     let mut all: Vec<Called<'a>> = Vec::new();
     for (turn, view) in turns.iter().enumerate() {
         for call in view.calls() {
@@ -176,7 +100,8 @@ fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>) 
             let failed_before = all
                 .iter()
                 .any(|earlier| earlier.turn == turn && earlier.call.tool == call.tool && !earlier.came.worked());
-            all.push(Called { call, turn, came, recovered: came.worked() && failed_before });
+            let as_asked = fitting == Fitting::All && hides_arguments(call);
+            all.push(Called { call, turn, came, recovered: came.worked() && failed_before, as_asked });
         }
     }
     all
@@ -192,11 +117,12 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
     };
     outcome
         && pattern.tool == called.call.tool
-        && pattern.arguments.iter().all(|(name, condition)| {
-            let arguments = &called.call.arguments;
-            let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
-            value.is_some_and(|value| patterns.holds(condition, value))
-        })
+        && (called.as_asked
+            || pattern.arguments.iter().all(|(name, condition)| {
+                let arguments = &called.call.arguments;
+                let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
+                value.is_some_and(|value| patterns.holds(condition, value))
+            }))
         && (pattern.result.is_empty() || called.came == Came::OkAsAsked || result_fits(pattern, called.call, patterns))
 }
 
@@ -208,39 +134,6 @@ fn result_fits(pattern: &CallPattern, call: &ToolCalled, patterns: &Patterns) ->
         value.pointer(place).is_some_and(|part| patterns.holds(condition, part))
     };
     pattern.result.iter().all(held)
-}
-
-/// Every condition of an expectation: on call arguments and on parts of the reply.
-fn conditions(expectation: &Expectation) -> impl Iterator<Item = &ArgumentPattern> {
-    let arguments =
-        expectation.calls.iter().flat_map(listed).flat_map(|call| call.arguments.values().chain(call.result.values()));
-    arguments.chain(expectation.reply.values())
-}
-
-/// The text that a value is matched as: strings unchanged, numbers and booleans as in JSON.
-fn written(value: &Value) -> Option<Cow<'_, str>> {
-    match value {
-        Value::String(text) => Some(Cow::Borrowed(text)),
-        Value::Number(_) | Value::Bool(_) => Some(Cow::Owned(value.to_string())),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-/// Equality of JSON values, numbers by value: 5 equals 5.0.
-fn equal(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => {
-            left == right || (left.as_f64() == right.as_f64() && (left.is_f64() || right.is_f64()))
-        }
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            left.len() == right.len()
-                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| equal(value, other)))
-        }
-        _ => left == right,
-    }
 }
 
 /// Describes an expectation for reports: `calls.in_order: lookup_order, create_ticket`.
@@ -316,6 +209,30 @@ fn seen(all: &[Called<'_>]) -> Seen {
 
 /// Checks the calls of `turns` against the expectation; the error says what was observed instead.
 pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patterns: &Patterns) -> Held {
+    let asked = |call: &&ToolCalled| {
+        let of_tool = |pattern: &CallPattern| pattern.tool == call.tool && !pattern.arguments.is_empty();
+        hides_arguments(call) && listed(expectation).iter().any(of_tool)
+    };
+    let Some(call) = turns.iter().flat_map(|turn| turn.calls()).find(asked) else {
+        return check_outcomes(expectation, turns, patterns, Fitting::None);
+    };
+    let [none, all] = [Fitting::None, Fitting::All].map(|one| check_outcomes(expectation, turns, patterns, one));
+    // For the others, a call more that fits can only help, or only harm.
+    let is_between = matches!(expectation, CallExpectation::ExactlyOnce(_) | CallExpectation::Before(_));
+    match (none, all) {
+        (Ok(()), Ok(())) if !is_between => Ok(()),
+        (Err(seen), Err(_)) if !is_between => Err(seen),
+        _ => Err(hidden(&call.tool)),
+    }
+}
+
+/// Checks the calls of `turns` with every possible outcome of those whose outcome is not shown.
+fn check_outcomes(
+    expectation: &CallExpectation,
+    turns: &[&TurnView<'_>],
+    patterns: &Patterns,
+    fitting: Fitting,
+) -> Held {
     let unseen: Vec<&ToolCalled> =
         turns.iter().flat_map(|turn| turn.calls()).filter(|call| call.outcome.is_unseen()).collect();
     let concerned = |call: &&ToolCalled| listed(expectation).iter().any(|pattern| pattern.tool == call.tool);
@@ -326,7 +243,7 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
             .iter()
             .map(|call| if concerned(call) { assumed.next().unwrap_or(Came::NotRun) } else { Came::NotRun });
         let of: Vec<Came> = of.collect();
-        check_all(expectation, &called(turns, &mut of.into_iter()), patterns)
+        check_all(expectation, &called(turns, &mut of.into_iter(), fitting), patterns)
     };
     if open == 0 {
         return under(&[]);

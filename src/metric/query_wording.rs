@@ -158,7 +158,11 @@ impl Metric for QueryWording {
     }
 
     fn members(&self) -> &'static [Member] {
-        if self.wording == Wording::Rewritten { &[Member::Calls, Member::Outcomes] } else { &[Member::Calls] }
+        if self.wording == Wording::Rewritten {
+            &[Member::Calls, Member::Arguments, Member::Outcomes]
+        } else {
+            &[Member::Calls, Member::Arguments]
+        }
     }
 
     fn reads_outcomes(&self) -> bool {

@@ -44,6 +44,7 @@ members! {
     TookParts = "turns[].completions[].took_ms", "how long completions, calls and searches took";
     Calls = "turns[].calls", "which tools an agent called";
     CallsOfCompletions = "turns[].calls[].completion", "which completion made a call";
+    Arguments = "turns[].calls[].arguments", "what an agent called its tools with";
     Outcomes = "turns[].calls[].outcome", "which calls an agent refused as out of order";
     Passages = "turns[].searches[].passages", "what an agent's searches found";
     WithoutLearned = "turns[].searches[].without_learned", "what an agent's search would find without learned keywords";
@@ -102,7 +103,7 @@ pub(crate) fn not_in_traffic_but(show: &BTreeSet<Member>) -> Vec<Member> {
 const HELD_TIMES: &str = "recordings answered part of the calls (--hold), and their times are not added to live ones";
 
 /// What a list of messages shows; it lacks all other members.
-const IN_MESSAGES: &[Member] = &[Member::Calls, Member::Completions, Member::Answers];
+const IN_MESSAGES: &[Member] = &[Member::Calls, Member::Arguments, Member::Completions, Member::Answers];
 
 impl Trace {
     /// Whether its source lacks that member.

@@ -178,3 +178,35 @@ fn reasoning_in_tags_and_invisible_characters_are_no_answer() {
         assert_eq!(verdicts(&project), [verdict], "{answer}");
     }
 }
+
+#[test]
+fn a_call_with_unknown_arguments_has_its_name_and_conditions_on_them_are_not_measured() {
+    let project = Project::starter();
+    let case = |name: &str, call: Value| json!({"case": name, "ask": "q", "expect": {"calls": [call]}});
+    let forced = |value: bool| json!({"tool": "wipe", "arguments": {"force": {"equals": value}}});
+    agent(
+        &project,
+        &json!([
+            case("named", json!({"never": "wipe"})),
+            case("absent", json!({"never": "other"})),
+            case("forced", json!({"never": forced(true)})),
+            case("needed", json!({"superset": [forced(true)]})),
+            case("twice", json!({"superset": [forced(true), forced(false)]})),
+        ]),
+    );
+    let log = |also: bool| {
+        ["named", "absent", "forced", "needed", "twice"].map(|name| {
+            let mut trace = trace(name, &[("q", "So.")]);
+            let unknown = json!({"tool": "wipe", "outcome": "ok"});
+            let known = json!({"tool": "wipe", "outcome": "ok", "arguments": {"force": true}});
+            trace["conversations"][0]["turns"][0]["calls"] =
+                if also { json!([unknown, known]) } else { json!([unknown]) };
+            trace
+        })
+    };
+    let outcome = import(&project, &log(false));
+    assert_eq!(verdicts(&project), ["FAIL", "PASS", "ERROR", "ERROR", "FAIL"], "{}", outcome.stdout);
+    assert!(project.latest("run.json").to_string().contains("does not show what wipe was called with"));
+    import(&project, &log(true));
+    assert_eq!(verdicts(&project), ["FAIL", "PASS", "FAIL", "PASS", "ERROR"]);
+}

@@ -3,7 +3,7 @@
 use super::answer::said;
 use super::{Checked, answer_of, covering};
 use crate::metric::text_match::contains;
-use crate::metric::{Check, Held, Seen, TrialView, TurnView, quote};
+use crate::metric::{Check, Held, Seen, TrialView, TurnView, calls, quote};
 use crate::scenario::expect::Probe;
 use serde_json::Value;
 
@@ -33,6 +33,9 @@ fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Held {
     }
     if said.iter().any(|text| probe.any_of.iter().any(|part| contains(text, part))) {
         return Ok(());
+    }
+    if turn.calls().any(|call| call.tool == *tool && calls::hides_arguments(call)) {
+        return Err(calls::hidden(tool));
     }
     if said.is_empty() {
         return Err(Seen::new(format!("{tool} was not called with any argument")));

@@ -19,7 +19,8 @@ use events::Events;
 use serde_json::json;
 
 /// What an instrumented agent shows in any case.
-const SHOWN: [Member; 5] = [Member::Completions, Member::Calls, Member::Answers, Member::Took, Member::TookParts];
+const SHOWN: [Member; 6] =
+    [Member::Completions, Member::Calls, Member::Arguments, Member::Answers, Member::Took, Member::TookParts];
 /// Remarks of one kind that are named.
 const NAMED: usize = 3;
 
@@ -144,7 +145,7 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
         absent.push(Member::Took);
     }
     if events.without_arguments > 0 {
-        absent.push(Member::Calls);
+        absent.push(Member::Arguments);
         notes.push(format!("{} without arguments", plural(events.without_arguments, "run of a tool")));
     }
     if events.late > 0 {

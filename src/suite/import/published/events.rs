@@ -14,7 +14,7 @@ use crate::trace::{
     Rejection, Reply, Role, Roles, SOURCES, SearchResult, SourceRef, ToolCalled, ToolOutcome, ToolResult, TurnEnded,
     TurnOutcome, USED_EXTERNAL_KB, USED_INTERNAL_KB, What,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -160,7 +160,7 @@ impl Telling<'_> {
 
     fn called(&mut self, call: &Call, ordinal: u32, linked: &Linked<'_>) -> Result<What, TraceMistake> {
         let id = call.id.clone().unwrap_or_default();
-        let arguments = call.arguments.clone().unwrap_or_else(|| Value::Object(Map::new()));
+        let arguments = call.arguments.clone().unwrap_or_default();
         let search = linked.searches.get(id.as_str());
         let result = match (search, linked.writes.get(id.as_str())) {
             (Some(search), _) => {
