@@ -82,14 +82,15 @@ fn too_few(evaluation: &Evaluation) -> Vec<String> {
     undecided.map(|row| format!("too few for `{}`: {number} imported, {}", row.id, row.sentence)).collect()
 }
 
-/// Criteria and ratings of the project at the current folder; criteria that are named replace those of the project.
+/// Criteria, ratings and prices of the project at the current folder; criteria that are named replace those of the project.
 fn of_project(are_named: bool) -> Result<OfProject, Problem> {
     let root = scenario::find_root(&current_folder()?);
     let project = scenario::load_project(&root, &crate::catalogues())?;
     let ratings = project.ratings.as_ref().map(|named| read_ratings(&root, named)).transpose()?;
     let criteria = project.criteria.as_ref().filter(|_| !are_named);
     let criteria = criteria.map(|named| read_criteria(&root.join(named))).transpose()?;
-    Ok(OfProject { criteria: criteria.map(|criteria| (criteria, project.not_measured_ok)), ratings })
+    let criteria = criteria.map(|criteria| (criteria, project.not_measured_ok));
+    Ok(OfProject { criteria, ratings, prices: project.prices })
 }
 
 fn read_ratings(root: &Path, named: &str) -> Result<BTreeMap<String, bool>, Problem> {

@@ -8,8 +8,8 @@ use super::{Held, Seen, TrialView, TurnView, Unknown};
 use crate::plan::{NamedRetrieval, Plan, VariantSettings};
 use crate::scenario::expect::{CostExpectation, Expectation, TokensExpectation};
 use crate::scenario::external::{DeclaredService, SHORT_FORMS};
-use crate::settings::price::{Price, Prices, Tokens, dollars, price_of};
-use crate::trace::{EXTERNAL, Reply, SearchResult, ToolResult, TrialError, TrialErrorKind, What};
+use crate::settings::price::{Price, Prices, Tokens, dollars, price_of, price_of_any};
+use crate::trace::{EXTERNAL, Mode, Reply, SearchResult, ToolResult, TrialError, TrialErrorKind, What};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Services of a variant that cost money, and their prices in the plan.
@@ -19,6 +19,8 @@ pub(crate) struct Charged<'p> {
     settings: Option<&'p VariantSettings>,
     /// Services that an external agent has beside these, by name.
     services: Option<&'p BTreeMap<String, DeclaredService>>,
+    /// Whether the traces are imported: their models alone are known.
+    is_imported: bool,
 }
 
 impl<'p> Charged<'p> {
@@ -32,6 +34,7 @@ impl<'p> Charged<'p> {
             prices: &plan.prices,
             settings: planned.and_then(|planned| planned.settings.as_ref()),
             services: agent.map(|agent| &agent.services),
+            is_imported: plan.mode == Some(Mode::Imported),
         }
     }
 
@@ -66,6 +69,9 @@ impl<'p> Charged<'p> {
     /// The price of a completion, or of a search service's answer: by the model that the scenario names, else by the
     /// one that the answer names.
     fn answer(&self, service: Option<&str>, searches: bool, model: &str) -> Option<&'p Price> {
+        if self.is_imported {
+            return price_of_any(self.prices, model);
+        }
         let settings = self.settings?;
         let (provider, named) = match service {
             Some(name) => {
@@ -201,7 +207,12 @@ pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &Trial
     if let Some(CostExpectation { at_most }) = &expect.cost {
         let what = format!("cost.at_most: {}", dollars(*at_most));
         let unpriced: Vec<String> = charged.unpriced().into_iter().collect();
-        results.push((what, cost(&taken, *at_most, &unpriced)));
+        let why = match unpriced.as_slice() {
+            [] if charged.is_imported => "a model has no price, or a service did not report its tokens".to_owned(),
+            [] => "not every service reported its tokens".to_owned(),
+            unpriced => format!("no price of {}", unpriced.join(", ")),
+        };
+        results.push((what, cost(&taken, *at_most, &why)));
     }
     results
 }
@@ -221,7 +232,7 @@ fn tokens(taken: &Taken, limit: u32, told: u128) -> Held {
     }
 }
 
-fn cost(taken: &Taken, limit: f64, unpriced: &[String]) -> Held {
+fn cost(taken: &Taken, limit: f64, why: &str) -> Held {
     let least = if taken.cost.is_none() { "at least " } else { "" };
     // Sums of prices carry rounding errors: a sum equal to the limit as written is within it.
     if taken.known > limit + limit.abs() * 1e-9 {
@@ -230,8 +241,7 @@ fn cost(taken: &Taken, limit: f64, unpriced: &[String]) -> Held {
     match taken.cost {
         Some(_) if taken.completions == 0 => unknown("no completion of the model"),
         Some(_) => Ok(()),
-        None if unpriced.is_empty() => unknown("not every service reported its tokens"),
-        None => unknown(format!("no price of {}", unpriced.join(", "))),
+        None => unknown(why),
     }
 }
 

@@ -59,6 +59,14 @@ pub(crate) fn price_of<'p>(prices: &'p Prices, provider: &str, model: &str) -> O
     of(model).or_else(undated)
 }
 
+/// The price of a model of an unknown provider; `None` if providers ask different prices for it.
+pub(crate) fn price_of_any<'p>(prices: &'p Prices, model: &str) -> Option<&'p Price> {
+    let providers = prices.keys().filter_map(|name| name.split_once('/')).map(|(provider, _)| provider);
+    let mut found = providers.filter_map(|provider| price_of(prices, provider, model));
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
+}
+
 /// Price of a token written to a cache, relative to an ordinary input token.
 const CACHE_WRITE: f64 = 1.25;
 

@@ -4,6 +4,7 @@ use super::{SuiteError, Unlisted, environment};
 use crate::platform::bounds::Bound;
 use crate::platform::{files, secrets};
 use crate::scenario::{Criteria, Scenario};
+use crate::settings::price::Price;
 use crate::suite::evaluation::{self, EvaluatedRun, ExaminedTrace, RunEvaluator};
 use crate::suite::import::{Format, ImportError, Imported};
 use crate::trial::run::folder::Writing;
@@ -73,10 +74,12 @@ pub(crate) struct OfProject {
     pub criteria: Option<(Criteria, Vec<String>)>,
     /// Its human ratings, by trial.
     pub ratings: Option<BTreeMap<String, bool>>,
+    /// Its prices, by `provider/model`.
+    pub prices: BTreeMap<String, Price>,
 }
 
 /// Imports the conversations of `file`, in `format` or the one that it has (optionally gzip), evaluates them and writes a run folder
-/// below `reports`. Applies `criteria` (by default those for any conversation), and the criteria and ratings of the
+/// below `reports`. Applies `criteria` (by default those for any conversation), and the criteria, ratings and prices of the
 /// `project`. `root` is noted in `environment.json`. `agent` is the scenario of the
 /// recorded agent, if any.
 ///
@@ -92,6 +95,7 @@ pub(crate) fn import(
     root: &Path,
 ) -> Result<ImportedRun, ImportFileError> {
     let (mut read, used) = imported(format, file, criteria, agent)?;
+    read.priced(project.prices);
     if let Some(ratings) = project.ratings {
         read.rated(ratings);
     }

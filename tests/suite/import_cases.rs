@@ -138,6 +138,25 @@ fn conversations_are_matched_by_their_names_and_an_unknown_one_is_an_error() {
 }
 
 #[test]
+fn the_cost_of_a_case_is_that_of_the_projects_prices() {
+    let project = Project::starter();
+    project.write(
+        "ragcheck.yaml",
+        &format!("{PROJECT}scenarios: [agent.yaml]\nprices: {{simulator/m: {{input: 1, output: 2}}}}\n"),
+    );
+    let case = |name: &str, most: f64| json!({"case": name, "ask": "q", "expect": {"cost": {"at_most": most}}});
+    agent(&project, &json!([case("dear", 3.0), case("cheap", 0.01), case("other", 3.0)]));
+    let log = [("dear", "m"), ("cheap", "m-2026-01-02"), ("other", "n")].map(|(name, model)| {
+        let mut trace = trace(name, &[("q", "So.")]);
+        trace["conversations"][0]["turns"][0]["completions"] =
+            json!([{"model": model, "input_tokens": 1_000_000, "cached_tokens": 0, "output_tokens": 500_000}]);
+        trace
+    });
+    let outcome = import(&project, &log);
+    assert_eq!(verdicts(&project), ["PASS", "FAIL", "ERROR"], "{}", outcome.stdout);
+}
+
+#[test]
 fn a_result_that_is_marked_as_an_error_is_a_failed_call() {
     let project = Project::starter();
     agent(

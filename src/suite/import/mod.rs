@@ -28,6 +28,7 @@ pub(crate) use error::MappingError;
 
 use crate::plan::Plan;
 use crate::scenario::{Criteria, Scenario};
+use crate::settings::price::Price;
 use crate::trace::spans::SpansError;
 use crate::trace::text::{plural, quote};
 use crate::trace::{Member, NamedPassage, Trace, TrialEnd};
@@ -183,6 +184,11 @@ impl Imported {
     pub fn rated(&mut self, ratings: BTreeMap<String, bool>) {
         let is_rated = self.traces.iter().any(|trace| ratings.contains_key(&trace.trial));
         self.plan.ratings = is_rated.then_some(ratings);
+    }
+
+    /// Applies the project's prices.
+    pub fn priced(&mut self, prices: BTreeMap<String, Price>) {
+        self.plan.prices = prices;
     }
 
     /// Adds the project's criteria; they replace default criteria with the same id.
