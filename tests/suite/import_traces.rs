@@ -443,8 +443,7 @@ fn the_complete_example_of_the_page_is_judged() {
 fn the_lines_of_python_on_the_page_write_a_trace_that_is_judged() {
     let project = Project::starter();
     let program = format!(
-        "import json\n{}\nwrite_trace('made.jsonl', 'How?', 'how', [{{'id': 'a#1', 'text': 'So.'}}], \
-         {{'text': 'So [1].', 'sources': [{{'id': 'a#1'}}]}}, 1200)\n",
+        "{}\nwrite_trace('made.jsonl', 'How?', 'how', [{{'id': 'a#1', 'text': 'So.'}}], 'So [1].', 1200)\n",
         block("python")
     );
     project.write("write.py", &program);
@@ -474,6 +473,8 @@ fn a_broken_trace_is_an_error_with_its_path_and_the_others_are_judged() {
             "unknown",
         ),
         (turn(json!({"calls": {}})), "conversations[0].turns[0].calls", "invalid type"),
+        (turn(json!({"answer": "So."})), "conversations[0].turns[0].answer", "expected a map with `text`"),
+        (turn(json!({"took_ms": "5"})), "conversations[0].turns[0].took_ms", "expected a number"),
         (
             turn(json!({"calls": [{"tool": "t", "outcome": "fine"}]})),
             "conversations[0].turns[0].calls[0].outcome",

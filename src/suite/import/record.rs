@@ -122,7 +122,15 @@ fn published(item: Value) -> Record {
         Ok(trace) => trace,
         Err(why) => {
             let path = why.path().to_string();
-            let why = text::quote(&why.into_inner().to_string(), 300);
+            let why = why.into_inner().to_string();
+            // The names of Rust's types.
+            let plain = [
+                ("expected f64", "expected a number"),
+                ("expected u64", "expected a whole number"),
+                ("expected u32", "expected a whole number"),
+            ];
+            let why = plain.iter().fold(why, |why, (name, words)| why.replace(name, words));
+            let why = text::quote(&why, 300);
             return Record::of(Err(TraceMistake { path, why }.into()));
         }
     };

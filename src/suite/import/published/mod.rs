@@ -46,7 +46,7 @@ pub(crate) struct PublishedTrace {
 
 /// One conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a map with `turns`")]
 pub(crate) struct Conversation {
     /// Its name in the case, by which it is matched if the case has several; by default they are in the case's order.
     pub name: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) struct Conversation {
 
 /// One turn: the user's message and all that followed.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a map with `message`")]
 pub(crate) struct Turn {
     /// The user's message.
     pub message: String,
@@ -138,7 +138,7 @@ pub(crate) struct GivenCompletion {
 
 /// One call of a tool.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a map with `tool`")]
 pub(crate) struct Call {
     /// Its id: searches and index writes name it.
     pub id: Option<String>,
@@ -224,7 +224,7 @@ pub(crate) struct GivenSearch {
 
 /// One passage that a search found.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a map with `id`")]
 pub(crate) struct GivenPassage {
     /// Its id, by which answers cite it: `document#n` for a part of a document.
     pub id: String,
@@ -268,7 +268,7 @@ pub(crate) struct Degradation {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a map with `text`")]
 pub(crate) struct GivenAnswer {
     /// The text.
     pub text: String,
@@ -302,7 +302,7 @@ pub(crate) struct GivenSource {
 
 /// An error.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a map with `kind`")]
 pub(crate) struct GivenError {
     /// Its kind, one word.
     pub kind: String,
