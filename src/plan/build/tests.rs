@@ -133,9 +133,9 @@ fn a_fault_in_a_lane_that_no_trial_of_its_cases_has_is_an_error() {
         let scenario = &mut loaded.scenarios[0].scenario;
         let fault = DeclaredFault { lane: Some(lane.into()), ..DeclaredFault::new(crate::settings::FaultKind::Reset) };
         if on_case {
-            scenario.cases[1].faults.push(fault)
+            scenario.cases[1].faults.push(fault);
         } else {
-            scenario.faults.push(fault)
+            scenario.faults.push(fault);
         }
         build(&loaded, &Selection { only: vec!["one".into()], ..Selection::default() }, 0)
     };
