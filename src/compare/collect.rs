@@ -117,7 +117,7 @@ impl<'p> Collector<'p> {
             for unit in units.unwrap_or_default() {
                 let success = match (unit.outcome, criterion.limit_us) {
                     (Outcome::Success, _) => true,
-                    (Outcome::Took(time), Some(limit)) => time <= limit,
+                    (Outcome::Took(time), Some(limit)) => time < limit,
                     _ => false,
                 };
                 if group.is_some() {

@@ -98,11 +98,11 @@ impl CriterionSums<'_> {
         result.observed = quantile.map(|value| value as f64 / 1e6);
         let quantile = quantile.map_or_else(|| "never reached".into(), time);
         let limit = time(limit.as_micros() as u64);
-        result.observed_text = format!("{name} {quantile}, {figure} within {limit}");
+        result.observed_text = format!("{name} {quantile}, {figure} below {limit}");
         result.seen_text = if result.sample_text.is_empty() {
             format!("{}, {}", result.observed_text, result.bound_text)
         } else {
-            format!("{name} {quantile}; within {limit} {seen}")
+            format!("{name} {quantile}; below {limit} {seen}")
         };
     }
 

@@ -34,7 +34,7 @@ impl WhyNoUnits {
 /// Sums over the units of a criterion, in the metric's direction (not yet turned into good and bad).
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Successes; for a time, units within the limit.
+    /// Successes; for a time, units below the limit.
     pub successes: u64,
     /// Number of units.
     pub n: u64,
@@ -76,7 +76,7 @@ impl Tally {
     ) {
         let succeeded = |unit: &Observation| match (unit.outcome, target) {
             (Outcome::Success, _) => true,
-            (Outcome::Took(time), Target::AtMostTime(limit)) => u128::from(time) <= limit.as_micros(),
+            (Outcome::Took(time), Target::AtMostTime(limit)) => u128::from(time) < limit.as_micros(),
             _ => false,
         };
         let case = (trial.scenario, trial.case);

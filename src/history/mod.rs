@@ -97,7 +97,7 @@ pub struct Rate {
     pub key: String,
     pub metric: String,
     pub target: String,
-    /// Successes; for a time, units within the limit.
+    /// Successes; for a time, units below the limit.
     pub successes: u64,
     /// Number of units.
     pub n: u64,

@@ -23,7 +23,7 @@ impl Registered {
         Self { entry: MetricEntry { name, about: "", figure, better, units, parameters: &[], is_rated: false }, make }
     }
 
-    /// A time, with the percentage of units that must not exceed the target.
+    /// A time, with the percentage of units that must stay below the target.
     pub(super) const fn time(name: &'static str, percent: u8, make: fn(&ResolvedMetric) -> Box<dyn Metric>) -> Self {
         let mut metric = Self::rate(name, make).lower_is_better();
         metric.entry.figure = Figure::Time(percent);

@@ -264,7 +264,7 @@ fn logged(kind: &str, turns: &[&TurnView<'_>]) -> Checked {
 fn within(limit: &TimeSpan, turn: &TurnView<'_>) -> Held {
     let limit = limit.as_micros();
     match turn.ended() {
-        Some(end) if u128::from(end.took_us) <= limit => Ok(()),
+        Some(end) if u128::from(end.took_us) < limit => Ok(()),
         Some(end) => Err(Seen::new(format!("it took {:.2} s", end.took_us as f64 / 1e6))),
         None => Err(Seen::new(format!("it {}", turn.ending()))),
     }

@@ -176,7 +176,7 @@ fn a_turn_must_answer_unless_its_error_is_expected() {
         failing("{error: {kind: response_missing}}", |s| s.deliver("x", &[], 1)),
         ["error: response_missing | it answered"]
     );
-    assert_eq!(failing("{within: 1s}", |s| s.deliver("x", &[], 1_010_000)), ["within: 1s | turn 1: it took 1.01 s"]);
+    assert_eq!(failing("{within: 1s}", |s| s.deliver("x", &[], 1_000_000)), ["within: 1s | turn 1: it took 1.00 s"]);
 }
 
 #[test]

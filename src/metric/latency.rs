@@ -1,6 +1,6 @@
 //! `latency_p50`, `_p90`, `_p95`, `_p99`: time from the user's input to the answer, retries and waits included.
 //!
-//! A target is the claim P(T <= limit) >= q. A turn that ended in an error or never ended counts as slower than any
+//! A target is the claim P(T < limit) >= q. A turn that ended in an error or never ended counts as slower than any
 //! limit; leaving it out would make failing fast look quick.
 
 use super::catalogue::Registered;
@@ -10,18 +10,18 @@ use crate::trace::TurnOutcome;
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered::time("latency_p50", 50, |_| Box::new(Latency { quantile: 0.50 }))
-        .about("Time from the user's words to the answer: half of all queries take at most the limit."),
+        .about("Time from the user's words to the answer: half of all queries stay below."),
     Registered::time("latency_p90", 90, |_| Box::new(Latency { quantile: 0.90 }))
-        .about("Time from the user's words to the answer: 90 % of queries take at most the limit."),
+        .about("Time from the user's words to the answer: 90 % of queries stay below."),
     Registered::time("latency_p95", 95, |_| Box::new(Latency { quantile: 0.95 }))
-        .about("Time from the user's words to the answer: 95 % of queries take at most the limit."),
+        .about("Time from the user's words to the answer: 95 % of queries stay below."),
     Registered::time("latency_p99", 99, |_| Box::new(Latency { quantile: 0.99 }))
-        .about("Time from the user's words to the answer: 99 % of queries take at most the limit."),
+        .about("Time from the user's words to the answer: 99 % of queries stay below."),
 ];
 
 #[derive(Debug)]
 pub(super) struct Latency {
-    /// The share of turns that must not exceed the limit.
+    /// The share of turns that must stay below the limit.
     pub quantile: f64,
 }
 

@@ -262,7 +262,7 @@ impl Observation {
 
 /// A metric with its parameters set.
 pub trait Metric: Send + Sync {
-    /// For a metric of times, the share that must not exceed the target: 0.95 for a p95.
+    /// For a metric of times, the share that must stay below the target: 0.95 for a p95.
     fn quantile(&self) -> f64 {
         0.95
     }

@@ -208,7 +208,7 @@ pub(super) fn observed(row: &CriterionResult) -> String {
     if row.observed_text.is_empty() { "–".into() } else { row.observed_text.clone() }
 }
 
-/// The same for a table; for a time, the quantile and the units within the limit: `p95 6.77 s, 626/632`; for a mean of
+/// The same for a table; for a time, the quantile and the units below the limit: `p95 6.77 s, 626/632`; for a mean of
 /// conversations, the counts of units as well.
 pub(super) fn observed_in_brief(row: &CriterionResult) -> String {
     let text = observed(row);

@@ -278,7 +278,7 @@ pub(super) fn missed(row: &CriterionResult) -> u64 {
     }
 }
 
-/// A failed criterion in words: `162 of 797 turns took longer than 5 s (p95 6.77 s); most in refunds/late (34)`.
+/// A failed criterion in words: `162 of 797 turns took 5 s or longer (p95 6.77 s); most in refunds/late (34)`.
 fn failed(row: &CriterionResult) -> String {
     let (bad, n) = (figures::thousands(missed(row)), figures::thousands(row.n));
     let figure = format!("observed {}, target {}", figures::observed(row), figures::goal(row));
@@ -286,8 +286,13 @@ fn failed(row: &CriterionResult) -> String {
         (Some(Target::AtMostTime(limit)), _) => {
             let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
             // Of several causes one at least is that there was no answer at all.
-            let late = if row.causes.len() > 1 { "had no answer within" } else { "took longer than" };
-            format!("{bad} of {n} {} {late} {}", row.units, figures::limit(limit))
+            let limit = figures::limit(limit);
+            let late = if row.causes.len() > 1 {
+                format!("had no answer below {limit}")
+            } else {
+                format!("took {limit} or longer")
+            };
+            format!("{bad} of {n} {} {late}", row.units)
         }
         (_, Some(cause)) if row.causes.len() == 1 => format!("{bad} of {n} {}: {}", row.units, cause.reason),
         (_, Some(cause)) => {

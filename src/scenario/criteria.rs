@@ -60,7 +60,7 @@ pub struct Criterion {
     pub about: String,
     /// A metric of the catalogue, with its parameters: `mandatory_call_rate(knowledge)`.
     pub metric: String,
-    /// The target: `>= 95%` for a rate, `<= 10s` for a time.
+    /// The target: `>= 95%` for a rate, `<= 10s` for a time: the share of units below it decides, and exactly 10 s is not below.
     pub target: String,
     /// How it is decided.
     pub kind: GateKind,

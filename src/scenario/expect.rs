@@ -37,7 +37,7 @@ pub struct Expectation {
     /// Facts that must be remembered from earlier turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextExpectation>,
-    /// The turn must end within this time, `10s` for example.
+    /// The turn must take less than this time, `10s` for example.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<TimeSpan>,
     /// Model tokens of the turn, or of all turns of a case together. If a completion does not report its tokens, the

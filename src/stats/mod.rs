@@ -2,7 +2,7 @@
 //!
 //! Gates use [`sample`]: Clopper-Pearson ([`rate`]) where units are independent, the bets of [`betting`] where they come
 //! in clusters, [`population`] for means over conversations or over cases not seen yet. Wilson intervals are for display only. Times are judged as the
-//! Bernoulli claim "within the limit", never as an interpolated quantile ([`quantile`]). Runs that stop when they
+//! Bernoulli claim "below the limit", never as an interpolated quantile ([`quantile`]). Runs that stop when they
 //! know enough are judged by [`sequential`], [`stopping`] and [`betting`], never by a bound for a fixed number. Numbers
 //! in, numbers out: nothing here knows traces, metrics or verdicts.
 

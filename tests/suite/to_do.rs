@@ -110,7 +110,7 @@ fn a_failed_criterion_is_said_in_plain_words_with_the_case_that_fails_it_most() 
     let row = &project.latest("run.json")["criteria"][0];
     let (n, late) = (row["n"].as_u64().expect("n"), row["n"].as_u64().zip(row["successes"].as_u64()).expect("both"));
     let words = format!(
-        "FAILS FAST, Answers come at once: {} of {n} queries took longer than 1 s (observed p95 ",
+        "FAILS FAST, Answers come at once: {} of {n} queries took 1 s or longer (observed p95 ",
         late.0 - late.1
     );
     assert!(told.contains(&words) && told.contains("; in 8 cases, most in knowledge/"), "{told}");

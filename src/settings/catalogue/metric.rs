@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 pub enum Figure {
     /// A rate: `>= 95%`.
     Rate,
-    /// A time: `<= 10s`. The number is the percentage of units that must not exceed it.
+    /// A time: `<= 10s`. The number is the percentage of units that must stay below it.
     Time(u8),
 }
 
 impl Figure {
-    /// The share of units that must not exceed a time, 0 to 1; `None` for a rate.
+    /// The share of units that must stay below a time, 0 to 1; `None` for a rate.
     pub fn quantile(self) -> Option<f64> {
         match self {
             Self::Rate => None,
