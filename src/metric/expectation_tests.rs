@@ -289,14 +289,14 @@ fn a_refusal_that_states_a_number_from_nowhere_is_none() {
         |text: &'static str| failing("{answer: {refusal: true}}", move |s: Story| s.search(&[]).answer(text, &[]));
     for text in [
         "I could not find it.",
-        "I could not find it. We reply within 24 hours.",
+        "I could not find it. We reply within 24 hours, from 9 am to 5 pm.",
         "I could not find model KX-300, nor 2 of the others.",
     ] {
         assert_eq!(refuses(text), [""; 0], "{text}");
     }
     for text in [
         "I am not sure, but it is usually 80 euros.",
-        "I don't know. Typically it takes 30 days.",
+        "I don't know. Typically it is 5 %.",
         "Das weiß ich nicht, üblich sind 5 kg.",
     ] {
         let failed = refuses(text);

@@ -188,7 +188,7 @@ pub struct AnswerExpectation {
     /// Facts that a good answer contains, for `nugget_recall`; not a check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nuggets: Vec<Nugget>,
-    /// `true`: it says that it cannot answer, neither names, cites nor claims a source, and states no number with a unit that
+    /// `true`: it says that it cannot answer, neither names, cites nor claims a source, and states no amount (a number with a unit that is not of time) that
     /// was neither retrieved nor asked. `false`: it says more than that, whatever sources it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<bool>,

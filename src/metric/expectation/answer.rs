@@ -61,7 +61,7 @@ pub(super) fn checks(
             true if !says_so(answer, Some(expected)) => {
                 Err(Seen::new(format!("it does not say that it cannot answer: {}", quote(&answer.text, 160))))
             }
-            true if let Some(fact) = found.and_then(|found| found.invented(&answer.text)) => {
+            true if let Some(fact) = found.and_then(grounding::Grounded::invented) => {
                 let words = quote(&fact.words, 60);
                 Err(Seen::new(format!(
                     "it says that it cannot answer, but states {words}, which was neither found nor asked"

@@ -1,7 +1,9 @@
 //! Times of day, compared in minutes after midnight: `6:30 pm` is `18:30`.
 
 use super::quantity::{Quantity, equal};
+use crate::trace::text::is_currency;
 use regex::{Captures, Regex};
+use std::cell::LazyCell;
 use std::sync::LazyLock;
 
 /// The unit of times of day.
@@ -15,47 +17,62 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
         half("half")
     );
     let by_half = format!(r"\b(?P<hour_of_half>0?[1-9]|1[0-2])(?:\.(?P<minute_of_half>[0-5]\d))?{}", half("its_half"));
-    let uhr =
-        r"\b(?P<hour_of_uhr>[01]?\d|2[0-3])(?:[.:](?P<minute_of_uhr>[0-5]\d))?\sUhr(?:\s(?P<minute_behind>[0-5]\d)\b)?";
-    let named = r"\b(?P<named>noon|midday|midnight)\b";
-    let late = r"(?:\s(?P<late>abends|nachmittags)\b)?";
-    Regex::new(&format!("{uhr}{late}|{by_colon}|{by_half}|{named}")).expect("an expression")
+    let uhr = r"\b(?P<hour_of_uhr>[01]?\d|2[0-4])(?:[.:](?P<minute_of_uhr>[0-5]\d))?\sUhr\b";
+    let named = r"(?i:\b(?P<named>noon|midday|midnight)\b)";
+    Regex::new(&format!("{uhr}|{by_colon}|{by_half}|{named}")).expect("an expression")
 });
+
+/// Words of a text in which a time without `am` or `pm` may be one of the second half of the day.
+static LATE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("(?i)abend|nachmittag|nachts|evening|afternoon|night").expect("an expression"));
 
 /// The times of day of a text, in order.
 pub(super) fn times(text: &str) -> Vec<Quantity> {
-    // The last digits of `2,9 am` are no hour.
-    let is_within = |at: usize| {
-        let mut before = text[..at].chars().rev();
-        before.next().is_some_and(|mark| ".,/".contains(mark)) && before.next().is_some_and(|one| one.is_ascii_digit())
-    };
-    let found = CLOCK.captures_iter(text).map(|parts| time(&parts));
-    found.filter(|time| !is_within(time.start)).collect()
+    let is_late = LazyCell::new(|| LATE.is_match(text));
+    let found = CLOCK.captures_iter(text).filter(|parts| !is_other(parts, text));
+    found.map(|parts| time(&parts, || *is_late)).collect()
 }
 
-/// Without `am`, `pm`, `Uhr` or a leading zero, an hour from one to twelve may be in either half of the day.
-fn time(parts: &Captures<'_>) -> Quantity {
+/// Whether digits are no hour: the last of `2,9 am`, an amount of money, or those before the German `am`.
+fn is_other(parts: &Captures<'_>, text: &str) -> bool {
+    let whole = parts.get(0).map_or(0..0, |whole| whole.range());
+    let before = text[..whole.start].trim_end();
+    let mut last = before.chars().rev();
+    let mark = last.next();
+    let within = mark.is_some_and(|mark| ".,/".contains(mark)) && last.next().is_some_and(|one| one.is_ascii_digit());
+    let is_money = || {
+        let code: String = before.chars().rev().take_while(|letter| letter.is_ascii_uppercase()).collect();
+        mark.is_some_and(is_currency) || code.len() == 3
+    };
+    let is_german = || {
+        let next = text[whole.end..].trim_start().chars().next();
+        parts[0].ends_with(" am") && next.is_some_and(char::is_uppercase)
+    };
+    parts.name("its_half").is_some() && (within && before.len() == whole.start || is_money() || is_german())
+}
+
+/// Without `am` or `pm`, an hour from one to twelve may be in either half of the day; with `Uhr` or a leading zero, if the text
+/// speaks of the second half.
+fn time(parts: &Captures<'_>, is_late: impl Fn() -> bool) -> Quantity {
     let first = |names: &[&str]| names.iter().find_map(|name| parts.name(name));
-    let place = |from: usize| from..parts.get(0).map_or(0, |whole| whole.end());
+    let end = parts.get(0).map_or(0, |whole| whole.end());
     if let Some(named) = parts.name("named") {
-        let values = if named.as_str() == "midnight" { vec![0.0, 1440.0] } else { vec![720.0] };
-        return Quantity::time(place(named.start()), values);
+        let is_midnight = named.as_str().eq_ignore_ascii_case("midnight");
+        return Quantity::time(named.start()..end, if is_midnight { vec![0.0, 1440.0] } else { vec![720.0] });
     }
     let number = |names: &[&str]| first(names).and_then(|digits| digits.as_str().parse::<f64>().ok());
     let hours = ["hour", "hour_of_half", "hour_of_uhr"];
-    let written = first(&hours).map_or("", |hour| hour.as_str());
+    let (written, start) = first(&hours).map_or(("", 0), |hour| (hour.as_str(), hour.start()));
     let hour = number(&hours).unwrap_or(f64::NAN);
-    let minute = number(&["minute", "minute_of_half", "minute_of_uhr", "minute_behind"]).unwrap_or_default();
-    let half = first(&["half", "its_half"]).map(|half| half.as_str().to_ascii_lowercase());
-    let half = half.or_else(|| parts.name("late").map(|_| "p".to_owned()));
-    let is_of_day = parts.name("hour_of_uhr").is_some() || written.starts_with('0');
-    let hours = match half {
-        Some(half) => vec![hour % 12.0 + if half == "p" { 12.0 } else { 0.0 }],
-        None if !is_of_day && hour <= 12.0 => vec![hour, (hour + 12.0) % 24.0],
-        None => vec![hour],
+    let minute = number(&["minute", "minute_of_half", "minute_of_uhr"]).unwrap_or_default();
+    let is_exact = || (parts.name("hour_of_uhr").is_some() || written.starts_with('0')) && !is_late();
+    let hours = match first(&["half", "its_half"]).map(|half| half.as_str()) {
+        Some("p" | "P") => vec![hour % 12.0 + 12.0],
+        Some(_) => vec![hour % 12.0],
+        None if hour <= 12.0 && !is_exact() => vec![hour, (hour + 12.0) % 24.0],
+        None => vec![hour % 24.0],
     };
-    let from = first(&["hour", "hour_of_half", "hour_of_uhr"]).map_or(0, |hour| hour.start());
-    Quantity::time(place(from), hours.into_iter().map(|hour| hour * 60.0 + minute).collect())
+    Quantity::time(start..end, hours.into_iter().map(|hour| hour * 60.0 + minute).collect())
 }
 
 /// Whether a time of day, in minutes, is written as a plain number: a full hour (`9 am`), or with a point (`18.30`).

@@ -4,8 +4,10 @@
 //! citations. A name is a word with a capital where the language marks names by capitals, and not the first word of a
 //! sentence, which has one anyway.
 
+use super::clock;
 use super::date::{Date, dates};
 use super::quantity::{Quantity, quantities};
+use super::units::is_of_time;
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -24,9 +26,10 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
-    /// Whether it is a number with a unit.
-    pub(super) fn has_unit(&self) -> bool {
-        matches!(&self.kind, Kind::Number(quantity) if quantity.unit.is_some())
+    /// Whether it is a number with a unit that is not one of time.
+    pub(super) fn is_amount(&self) -> bool {
+        let of_time = |unit: &str| is_of_time(unit) || unit == clock::UNIT;
+        matches!(&self.kind, Kind::Number(quantity) if quantity.unit.is_some_and(|unit| !of_time(unit)))
     }
 }
 

@@ -26,17 +26,14 @@ mod units;
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote, trajectory};
 use crate::settings::catalogue::Units;
-use crate::trace::refusal::SENTENCE_ENDS;
 use crate::trace::{
     Answer, FlowSearch, Hit, Logged, Role, SearchResult, ToolCalled, ToolOutcome, ToolResult, USED_INTERNAL_KB, What,
 };
 use facts::{Fact, statements};
-use regex::Regex;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::LazyLock;
 use support::{Source, Support};
 
 /// Catalogue entries of the metrics in this file.
@@ -123,23 +120,12 @@ impl Grounded {
         }
     }
 
-    /// The first unsupported number with a unit of the answer `text` that is no part of an invitation to get in touch.
-    pub(super) fn invented(&self, text: &str) -> Option<&Fact> {
-        let is_invitation = |fact: &Fact| {
-            let from = text[..fact.place.start].rfind(SENTENCE_ENDS).unwrap_or_default();
-            let to = text[fact.place.end..].find(SENTENCE_ENDS).map_or(text.len(), |at| fact.place.end + at);
-            IN_TOUCH.is_match(&text[from..to])
-        };
+    /// The first unsupported amount: a number with a unit, except times, which refusals have beside them ("open from 9 to 5").
+    pub(super) fn invented(&self) -> Option<&Fact> {
         let mut facts = self.unsupported.iter().map(|(fact, _)| fact).filter(|_| self.unseen.is_none());
-        facts.find(|fact| fact.has_unit() && !is_invitation(fact))
+        facts.find(|fact| fact.is_amount())
     }
 }
-
-/// Words of a sentence that says how to get in touch: "We reply within 24 hours".
-static IN_TOUCH: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:contact|call|phone|e-?mail|reply|respond|reach|support|kontakt|anruf|telefon|appele|llam)")
-        .expect("an expression")
-});
 
 /// The facts of a turn's answer; `None` without an answer.
 pub(super) fn grounded<'v>(view: &TrialView<'v>, turn: &TurnView<'_>) -> Option<&'v Grounded> {

@@ -1,7 +1,7 @@
 //! Numbers in a text, compared by value after locale and unit: `1.234,5 kg` is `1234.5 kg` is `1,234,500 g`.
 
 use super::clock;
-use super::units::{are_one_unit, is_of_time, scale_of, unit_before_words, unit_of};
+use super::units::{are_one_unit, is_of_time, scale_of, scale_of_money, unit_before_words, unit_of};
 use regex::Regex;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -18,8 +18,10 @@ pub(super) struct Quantity {
     pub values: Vec<f64>,
     /// The base unit.
     pub unit: Option<&'static str>,
-    /// The base unit of time that it is said of: `month` of `30 euros a month`.
-    pub per: Option<&'static str>,
+    /// The base unit of time that it is said of, and the factor to it: `month` of `30 euros a month`.
+    pub per: Option<(&'static str, f64)>,
+    /// Whether its unit is written `h`, which may also be a time of day: `9–17 h`.
+    hours: bool,
     /// Whether it is a bare whole number without separator, scale or unit.
     pub bare: bool,
     /// Digits behind the decimal mark, and significant digits, for rounding.
@@ -34,6 +36,9 @@ pub(super) struct Quantity {
 /// Words of English texts. Some are words elsewhere too, or in names: two of them make a text English, or `the` alone.
 const ENGLISH: [&str; 14] =
     ["the", "and", "are", "with", "it", "its", "this", "that", "you", "your", "has", "have", "costs", "for"];
+
+/// Endings of ordinals of three letters, or with marks: `20ème`, `20º`.
+const ORDINALS: [&str; 12] = ["º", "ª", "ème", "ième", "eme", "ieme", "ère", "ste", "nde", "ter", "tes", "ten"];
 
 /// Words and marks between the ends of a range.
 const RANGE: [&str; 7] = ["to", "-", "–", "and", "or", "bis", "und"];
@@ -85,7 +90,11 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
                 {
                     (unit, end) = (Some(known), stop);
                 }
-            } else if let Some(known) = unit_of(word.as_str()).filter(|_| currency.is_none()) {
+            } else if currency.is_some() {
+                if let Some(factor) = scale_of_money(&lower).filter(|_| attached) {
+                    (scale, end) = (factor, word.end());
+                }
+            } else if let Some(known) = unit_of(word.as_str()) {
                 (unit, end) = (Some(known), word.end());
             } else if let Some((base, factor, length)) = unit_before_words(word.as_str()) {
                 (unit, end) = (Some((base, factor)), word.start() + length);
@@ -102,7 +111,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
         };
         let sign = sign_before(&text[..whole.start()]);
         let below = is_below_zero(&text[end..]) || sign == Sign::Word;
-        let factor = scale * unit.map_or(1.0, |(_, factor)| factor) / per.map_or(1.0, |(_, factor)| factor);
+        let factor = scale * unit.map_or(1.0, |(_, factor)| factor);
         let digits: String = written.chars().filter(char::is_ascii_digit).collect();
         found.push(Quantity {
             start: whole.start() - if let Sign::Minus(length) = sign { length } else { 0 },
@@ -116,7 +125,8 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
                 })
                 .collect(),
             unit: unit.map(|(base, _)| base),
-            per: per.map(|(base, _)| base),
+            per,
+            hours: word.is_some_and(|word| word.as_str() == "h"),
             bare: unit.is_none()
                 && equal(scale, 1.0)
                 && written.chars().all(|letter| letter.is_ascii_digit())
@@ -132,7 +142,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     // `48 to 56 ohms`: the unit of the second is that of the first too.
     for at in (1..found.len()).rev() {
         let between = text.get(found[at - 1].end..found[at].start).unwrap_or_default().trim();
-        let (unit, scale) = (found[at].unit, found[at].scale);
+        let (unit, scale, hours) = (found[at].unit, found[at].scale, found[at].hours);
         let first = &mut found[at - 1];
         if first.unit.is_none()
             && equal(first.scale, 1.0)
@@ -140,7 +150,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
             && RANGE.contains(&between)
         {
             first.values.iter_mut().for_each(|value| *value *= scale);
-            (first.unit, first.scale, first.bare) = (unit, scale, false);
+            (first.unit, first.scale, first.bare, first.hours) = (unit, scale, false, hours);
         }
     }
     found
@@ -179,6 +189,9 @@ fn is_below_zero(after: &str) -> bool {
 /// Whether a word directly behind a number is another word than that of a code or an ordinal: `99seats`, `80유로`.
 fn is_apart(word: &str, after: &str) -> bool {
     let written = |letter: char| letter.is_lowercase() || (letter.is_alphabetic() && !letter.is_uppercase());
+    if ORDINALS.contains(&word) {
+        return false;
+    }
     let (long, is_ascii) = (word.chars().count() > 2, word.is_ascii());
     matches!(word.to_lowercase().as_str(), "s" | "am" | "pm")
         || (long || !is_ascii) && word.chars().all(written) && !after.starts_with(|next: char| next.is_ascii_digit())
@@ -247,6 +260,7 @@ impl Quantity {
             values,
             unit,
             per: None,
+            hours: false,
             bare: false,
             decimals: 0,
             significant: 0,
@@ -264,6 +278,7 @@ impl Quantity {
             values,
             unit,
             per: None,
+            hours: false,
             bare: true,
             decimals: 0,
             significant: 1,
@@ -280,15 +295,21 @@ impl Quantity {
         };
         match (self.unit, source.unit) {
             (Some(clock::UNIT), None) => return any(&clock::is_written_as),
-            // `9–17 h` are hours of a day as well as hours.
-            (Some(clock::UNIT), Some("s")) => return any(&|value, other| clock::is_written_as(value, other / 3600.0)),
-            (Some("s"), Some(clock::UNIT)) => return any(&|value, other| clock::is_written_as(other, value / 3600.0)),
+            (Some(clock::UNIT), Some("s")) if source.hours => {
+                return any(&|value, other| clock::is_written_as(value, other / 3600.0));
+            }
             (None, Some(clock::UNIT)) => return any(&|value, other| clock::is_written_as(other, value)),
             (Some(one), Some(other)) if !are_one_unit(one, other) => return false,
-            _ if self.per.is_some() && source.per.is_some() && self.per != source.per => return false,
             _ => {}
         }
-        let same_unit = (self.unit.is_some(), self.per) == (source.unit.is_some(), source.per);
+        match (self.per, source.per) {
+            (Some((one, _)), Some((other, _))) if one != other => return false,
+            (Some((_, mine)), Some((_, theirs))) if !equal(mine, theirs) => {
+                return any(&|value, other| equal(value / mine, other / theirs));
+            }
+            _ => {}
+        }
+        let same_unit = self.unit.is_some() == source.unit.is_some();
         any(&|value, other| {
             // A unit on one side only may have scaled its value.
             equal(value, other)
@@ -333,10 +354,31 @@ const ONES: &[&str] = &[
 ];
 const TENS: &[&str] = &["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
-/// English numbers in words: `two hundred`, `twenty-five`, `three million`.
+/// The numbers from one to twelve in other languages. Words that are another word of English or German are left out.
+const SMALL: &[&[&str]] = &[
+    &["ein", "eine", "einem", "einen", "einer", "une", "uno", "una", "uma", "een", "ett", "один"],
+    &["zwei", "deux", "dos", "dois", "duas", "twee", "två", "dwa", "dwie", "два", "две"],
+    &["drei", "trois", "tres", "tre", "três", "drie", "trzy", "три"],
+    &["vier", "quatre", "cuatro", "quattro", "quatro", "fyra", "cztery", "четыре"],
+    &["fünf", "cinq", "cinco", "cinque", "vijf", "pięć", "пять"],
+    &["sechs", "seis", "zes", "seks", "sześć", "шесть"],
+    &["sieben", "siete", "sette", "sete", "zeven", "sju", "syv", "siedem", "семь"],
+    &["acht", "huit", "ocho", "otto", "oito", "åtta", "otte", "osiem", "восемь"],
+    &["neun", "neuf", "nueve", "nove", "negen", "nio", "dziewięć", "девять"],
+    &["zehn", "dix", "diez", "dieci", "dez", "tien", "tio", "dziesięć", "десять"],
+    &["elf", "onze", "undici", "elva", "elleve", "одиннадцать"],
+    &["zwölf", "douze", "doce", "dodici", "twaalf", "tolv", "двенадцать"],
+];
+
+fn small(word: &str) -> Option<f64> {
+    SMALL.iter().position(|spelled| spelled.contains(&word)).map(|at| at as f64 + 1.0)
+}
+
+/// English numbers in words, and small ones of other languages: `two hundred`, `twenty-five`, `three million`.
 pub(super) fn spelled(words: &[String]) -> Vec<Quantity> {
     let (mut found, mut total, mut current, mut open) = (Vec::new(), 0.0, 0.0, false);
     for word in words.iter().map(String::as_str).chain([""]) {
+        found.extend(small(word).map(Quantity::spelled));
         let ones = ONES.iter().position(|one| *one == word).map(|at| at as f64);
         let tens = TENS.iter().position(|ten| *ten == word).map(|at| (at as f64 + 2.0) * 10.0);
         let scale = if word.len() > 3 { scale_of(word) } else { None };

@@ -82,6 +82,13 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("$30 a month", "$30"),
         ("30 l/min", "1800 l/h"),
         ("100 Mbps", "100 Mbit/s"),
+        ("48 hours", "2 days"),
+        ("$30m", "$30 million"),
+        ("CHF 12.50 am Tag", "CHF 12.50 pro Tag"),
+        ("8 pm", "Wir schließen abends um 8 Uhr."),
+        ("7:30 pm", "at 07:30 in the evening"),
+        ("0 Uhr", "bis 24 Uhr"),
+        ("15 Euro", "Beginn 20 Uhr\n15 Euro Eintritt"),
     ] {
         assert!(agrees(answer, source), "{answer} | {source}");
     }
@@ -140,6 +147,10 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("30 ‰", "30 %"),
         ("24か月", "24年間"),
         ("99유로", "80유로"),
+        ("$120 a year", "The plan costs $10."),
+        ("$10", "$120 a year"),
+        ("8 hours", "The train arrives at 20:00."),
+        ("$99m", "$30m"),
         ("99seats", "80 seats"),
         ("99руб", "80 руб"),
     ] {
@@ -165,7 +176,7 @@ fn numbers_within_words_are_none() {
     for text in ["AB12", "3rd", "B2B", "v2beta"] {
         assert_eq!(quantities(text), [], "{text}");
     }
-    assert_eq!(quantities("7f3abc12 and 12abc34"), []);
+    assert_eq!(quantities("7f3abc12, 12abc34, 20ème and 20º"), []);
     assert_eq!(quantities("in the 1990s").len(), 1);
 }
 

@@ -124,3 +124,13 @@ fn a_number_stands_for_a_source_of_the_answer_and_a_services_text_for_each_of_it
     assert_eq!(found("It lasts 20 hours [1].", &["lighting#3"]), 1);
     assert_eq!(found("It lasts twelve minutes. Note: 71360 tokens.", &[]), 0, "a notice is the flow's own");
 }
+
+#[test]
+fn small_numbers_in_the_words_of_other_languages_are_numbers() {
+    for (answer, source) in
+        [("La garantía es de 2 años.", "dos años"), ("C'est 2 ans.", "deux ans"), ("Het duurt 3 weken.", "drie weken")]
+    {
+        assert!(unsupported(answer, source).1.is_empty(), "{answer}");
+    }
+    assert_eq!(unsupported("It takes 2 days.", "It is due to arrive once.").1.len(), 1, "words of English are none");
+}

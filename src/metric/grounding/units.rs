@@ -86,22 +86,22 @@ const UNITS: &[(&str, &[&str], f64)] = &[
         3600.0,
     ),
     (
-        "day",
+        "s",
         &[
             "day", "days", "tag", "tage", "tagen", "jour", "jours", "día", "días", "dia", "dias", "giorno", "giorni",
             "dag", "dagen", "dagar", "dage", "dager", "dzień", "dni", "день", "дня", "дней", "дні", "днів", "gün",
             "日間", "天",
         ],
-        1.0,
+        86400.0,
     ),
     (
-        "day",
+        "s",
         &[
             "week", "weeks", "woche", "wochen", "semaine", "semaines", "semana", "semanas", "settimana", "settimane",
             "weken", "vecka", "veckor", "uge", "uger", "uke", "uker", "tydzień", "tygodnie", "tygodni", "неделя",
             "недели", "недель", "hafta", "週間", "星期", "个星期",
         ],
-        7.0,
+        7.0 * 86400.0,
     ),
     (
         "month",
@@ -217,6 +217,16 @@ pub(super) fn scale_of(word: &str) -> Option<f64> {
     SCALES.iter().find(|(names, _)| names.contains(&word)).map(|(_, factor)| *factor)
 }
 
+/// The factor of letters directly behind an amount of money: `$30m`.
+pub(super) fn scale_of_money(letters: &str) -> Option<f64> {
+    Some(match letters {
+        "m" | "mm" | "mn" => 1e6,
+        "b" => 1e9,
+        "t" | "tn" => 1e12,
+        _ => return None,
+    })
+}
+
 /// The unit at the beginning of a word of a script without spaces: `30日間有効` has `日間`.
 pub(super) fn unit_before_words(word: &str) -> Option<(&'static str, f64, usize)> {
     let is_unspaced = |name: &str| name.starts_with(|letter: char| ('\u{3040}'..'\u{d7a4}').contains(&letter));
@@ -243,5 +253,5 @@ pub(super) fn are_one_unit(one: &str, other: &str) -> bool {
 
 /// Whether a base unit is one of time.
 pub(super) fn is_of_time(base: &str) -> bool {
-    ["s", "day", "month"].contains(&base)
+    ["s", "month"].contains(&base)
 }
