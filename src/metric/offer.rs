@@ -6,7 +6,7 @@
 use crate::plan::ResolvedCase;
 use crate::scenario::{CallExpectation, Expectation};
 use crate::trace::text::listed;
-use crate::trace::{Trace, TrialError, TrialErrorKind, What};
+use crate::trace::{Mode, Trace, TrialError, TrialErrorKind, What};
 
 /// Tools that the case names and that the agent was neither offered nor called.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -59,11 +59,15 @@ impl NotOffered {
     /// Reason why the trial cannot be evaluated; `None` when nothing is expected of a missing tool.
     pub(crate) fn error(&self, trace: &Trace) -> Option<TrialError> {
         let called = || trace.events.iter().any(|event| matches!(event.what, What::ToolCalled(_)));
-        let is_blind = !self.forbidden.is_empty() && trace.offered.as_ref().is_some_and(Vec::is_empty) && !called();
+        let is_imported = trace.evidence.mode == Mode::Imported;
+        let is_blind = !is_imported
+            && !self.forbidden.is_empty()
+            && trace.offered.as_ref().is_some_and(Vec::is_empty)
+            && !called();
         if self.expected.is_empty() && is_blind {
             let forbidden = quoted(&self.forbidden);
             let message = format!("{}, so its traffic does not show whether it called {forbidden}", offer(trace));
-            let detail = "calls that the model writes as text are not seen: let the agent report its tools as spans \
+            let detail = "calls that are code, or text in another form than that of ReAct or DSPy, are not seen: let the agent report its tools as spans \
                           (`target.spans`), or remove the expectation";
             let detail = vec![detail.to_owned()];
             return Some(TrialError { kind: TrialErrorKind::ToolNotOffered, cause: message.clone(), message, detail });

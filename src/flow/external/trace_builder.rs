@@ -69,6 +69,8 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) offers_unnamed: bool,
     /// Whether a completion wrote a call as text: what the model may call is then not known.
     pub(super) writes_calls: bool,
+    /// The last text with such a call.
+    written: String,
     /// JSON pointer of the sources in the reply, if the scenario names one.
     pub(super) sources: Option<&'a str>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
@@ -123,6 +125,7 @@ impl<'a> TraceBuilder<'a> {
             of_provider: BTreeSet::new(),
             offers_unnamed: false,
             writes_calls: false,
+            written: String::new(),
             sources: None,
             texts: Vec::new(),
             prompts: Vec::new(),

@@ -14,17 +14,16 @@ static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 /// What frameworks tell a model of a tool that failed, or that there is none of that name.
 static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let tool = "(?:tool|function)";
     let forms = [
-        format!("failed to (?:invoke|call|execute|run) (?:the )?{tool}\\b"),
-        "(?:i )?encountered (?:an )?error(?::| while)".to_owned(),
-        r"execution error in \S+:".to_owned(),
-        r"mcp error -?\d+:".to_owned(),
-        "(?:toolset|toolcall|tool call|tool execution) ?error:".to_owned(),
-        format!(r"(?:unknown|invalid|unrecognized) {tool}(?: name)?\b ?[:`'\x22]"),
-        format!(r"{tool} \S+ (?:was )?(?:not found|does not exist|is not (?:available|registered))\b"),
-        format!(r"\S+ is not a valid {tool}\b"),
-        format!("the {tool} call with name \\S+ is not part of"),
+        r"failed to invoke tool \S+ with parameters\b",
+        r"encountered error: |i encountered an error while trying to use the tool\b",
+        r"execution error in \w+: ",
+        r"mcp error -?\d+:",
+        r"toolset error: toolcallerror",
+        r"unknown tool: ",
+        r"tool \S+ not found\. please\b",
+        r"\S+ is not a valid tool, try one of \[",
+        r"the tool call with name \S+ is not part of the provided tools\b",
     ];
     Regex::new(&format!(r"(?is)^\s*(?:{})|\n\s*fix the errors and try again\.\s*$", forms.join("|"))).ok()
 });
@@ -150,7 +149,9 @@ mod tests {
             json!("Errors are shown by the lamp."),
             json!("Exception: batteries are excluded from the warranty."),
             json!("Unknown tools are listed in the catalogue."),
-            json!("Tool steel is hardened."),
+            json!("Tool X200 is not available in the EU; order the X300."),
+            json!("Encountered error while paying: a known issue, use a card."),
+            json!("Excel is not a valid tool for audits."),
             json!([1]),
         ] {
             assert_eq!(error(&fine), None, "{fine}");

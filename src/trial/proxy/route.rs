@@ -105,8 +105,11 @@ const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
 /// The path behind its versions; a client may write its own behind that of its base URL.
 fn without_version(path: &str) -> &str {
-    let below = |version: &&str| path.strip_prefix(*version).filter(|rest| rest.starts_with('/'));
-    VERSIONS.iter().find_map(below).map_or(path, without_version)
+    let without = |path| {
+        let below = |version: &&str| str::strip_prefix(path, *version).filter(|rest| rest.starts_with('/'));
+        VERSIONS.iter().find_map(below).unwrap_or(path)
+    };
+    without(without(path))
 }
 
 /// The dialect in whose shape a client expects errors, whether or not what it asks for is served: by the headers that
@@ -348,6 +351,7 @@ mod tests {
             "/",
             "/model",
             "/modelx/chat/completions",
+            "/model/v1/v1/v1/chat/completions",
             "/model/v1/audio/speech",
             "/model/v1beta/models/gemini-3:predict",
             "/model/v2/responses",

@@ -77,8 +77,21 @@ fn an_action_in_a_text_is_a_call_with_the_observation_in_the_next_request() {
 
 #[test]
 fn a_text_without_an_action_of_a_tool_is_no_call_and_one_without_an_observation_has_no_result() {
-    let plain = by_prompt(&[("Actions speak louder.\nAction: none is needed.", "so"), ("Final Answer: because", "")]);
-    assert!(calls(&plain).is_empty(), "{plain:?}");
+    for said in [
+        "Actions speak louder.\nAction: none is needed.",
+        "Action: None\nAction Input: x",
+        "Action: Final Answer\nAction Input: y",
+    ] {
+        let plain = by_prompt(&[(said, "so"), ("Final Answer: because", "")]);
+        assert!(calls(&plain).is_empty(), "{plain:?}");
+    }
+    // What the model makes up in the place of a result is none.
+    let mut conversation = vec![say("user", "why?".to_owned())];
+    let made_up = "Action: look\nAction Input: one\nObservation: 99 euros";
+    let mut exchanges = vec![model(&mut conversation, say("assistant", made_up.to_owned()))];
+    conversation.push(say("user", "Result: 27 euros".to_owned()));
+    exchanges.push(model(&mut conversation, say("assistant", "because".to_owned())));
+    assert!(calls(&told(exchanges).0)[0].outcome.is_unseen());
     let mut conversation = vec![say("user", "why?".to_owned())];
     let look = "Action: look\nAction Input: one";
     let exchanges = vec![

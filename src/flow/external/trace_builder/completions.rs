@@ -89,7 +89,7 @@ impl TraceBuilder<'_> {
         let Ok(response) = &result else { return };
         self.hosted(group, ordinal);
         if let Some(written) = written {
-            return self.called_in_text(written, ordinal);
+            return self.called_in_text(written, &response.content, ordinal);
         }
         if response.calls.is_empty() {
             self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });

@@ -51,12 +51,16 @@ static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
         .expect("an expression")
 });
 
+/// Names in the place of a tool that are none.
+const ENDS: [&str; 4] = ["none", "n/a", "final answer", "finish"];
+
 /// Beginning of the ids of calls that have none.
 const OWN_IDS: &str = "text-";
 
 impl TraceBuilder<'_> {
     /// Adds the call in the text of a completion.
-    pub(super) fn called_in_text(&mut self, (tool, arguments): (String, Value), completion: u32) {
+    pub(super) fn called_in_text(&mut self, (tool, arguments): (String, Value), text: &str, completion: u32) {
+        text.trim().clone_into(&mut self.written);
         self.writes_calls = true;
         self.made.push((tool.clone(), arguments.clone()));
         self.waiting.push(Waiting {
@@ -77,7 +81,7 @@ impl TraceBuilder<'_> {
         let mut told = Vec::new();
         let mut waiting = Vec::new();
         for call in std::mem::take(&mut self.waiting) {
-            match result(&asked.messages, old, &call.id) {
+            match result(&asked.messages, old, &call.id, &self.written) {
                 Some(result) => told.push((result, call)),
                 None => waiting.push(call),
             }
@@ -94,13 +98,16 @@ impl TraceBuilder<'_> {
 /// The tool and the arguments of the call in the text of a completion.
 pub(super) fn call(text: &str) -> Option<(String, Value)> {
     let parts = ACTION.captures(text).or_else(|| NEXT_TOOL.captures(text))?;
+    if ENDS.iter().any(|end| parts["tool"].eq_ignore_ascii_case(end)) {
+        return None;
+    }
     Some((parts["tool"].to_owned(), decoder::document(parts["input"].trim().trim_matches('`'))))
 }
 
 /// The result of the call with that id: the text behind the message that names it, if it is that of this call alone.
-fn result(messages: &[Message], old: usize, id: &str) -> Option<Value> {
+fn result(messages: &[Message], old: usize, id: &str, written: &str) -> Option<Value> {
     if id.starts_with(OWN_IDS) {
-        return observed(&messages[old.min(messages.len())..]);
+        return observed(&messages[old.min(messages.len())..], written);
     }
     if id.len() < SHORTEST_ID {
         return None;
@@ -122,10 +129,15 @@ fn result(messages: &[Message], old: usize, id: &str) -> Option<Value> {
     Some(decoder::document(&HEADS.replace(&text, "")))
 }
 
-/// The last observation in new messages, or in a prompt that has grown.
-fn observed(messages: &[Message]) -> Option<Value> {
-    let last = |message: &Message| OBSERVED.find_iter(&message.content).last().map(|found| found.end());
-    let (message, from) = messages.iter().rev().find_map(|message| Some((message, last(message)?)))?;
+/// The last observation in new messages, or in a prompt that has grown, behind what the model has `written`.
+fn observed(messages: &[Message], written: &str) -> Option<Value> {
+    let behind = |message: &Message| message.content.rfind(written).map_or(0, |at| at + written.len());
+    let last = |message: &Message| {
+        let from = behind(message);
+        OBSERVED.find_iter(&message.content[from..]).last().map(|found| from + found.end())
+    };
+    let told = messages.iter().rev().filter(|message| message.role != Role::System);
+    let (message, from) = told.into_iter().find_map(|message| Some((message, last(message)?)))?;
     let text = &message.content[from..];
     let end = BEHIND.find(text).map_or(text.len(), |behind| behind.start());
     Some(decoder::document(text[..end].trim()))
