@@ -167,7 +167,8 @@ impl Design {
     fn planned(&self, units: u64, target: f64, first_pass: u64) -> (u64, u64) {
         let units = units.max(first_pass);
         let allows = |bad: &u64| lower_bound_at((units - bad) as f64, units as f64, self.alpha_pass) >= target;
-        (units, ((0..units).take_while(allows).count() as u64).saturating_sub(1))
+        let all: Vec<u64> = (0..units).collect();
+        (units, (all.partition_point(allows) as u64).saturating_sub(1))
     }
 
     fn monitored(&self, mut monitor: Monitor, passes: &[Pass], bounds: impl Fn(u64, u64) -> (f64, f64)) -> Standing {

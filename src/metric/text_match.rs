@@ -19,7 +19,8 @@ const CURRENCIES: [&str; 14] =
 /// Units between two numbers of one word, such as `3x4` and `1h30`.
 const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
 
-/// What multiplies the number directly before it. `m` and `b` are metres and bytes as often: they count behind an amount of money.
+/// What multiplies the number directly before it. Letters that are as often units, such as metres and bytes, count behind an
+/// amount of money.
 const SCALES: [&str; 6] = ["k", "bn", "mn", "mio", "mrd", "tn"];
 const SCALES_OF_MONEY: [&str; 4] = ["m", "mm", "b", "t"];
 
@@ -216,12 +217,14 @@ fn is_money(before: &[char]) -> bool {
 /// Whether `after` a number changes its value: a scale (`45k`, `$45m`), an exponent (`45e3`, `45×10³`) or a fraction (`45½`).
 fn is_scaled(after: &[char], is_money: bool) -> bool {
     let word: String = after.iter().take_while(|letter| is_of_word(**letter)).collect();
-    let is_fraction = |letter: &char| matches!(letter, '¼'..='¾' | '⅐'..='⅞' | '⁄');
-    let fraction = matches!(after, [one, ..] | [' ', one, ..] if is_fraction(one));
-    let power = matches!(after, ['×' | '*', '1', '0', ..]);
+    let fraction = matches!(after.first(), Some('¼'..='¾' | '⅐'..='⅞' | '⁄'));
+    let power = matches!(after, ['×' | '*', '1', '0', '^' | '⁰'..='⁹' | '²' | '³', ..]);
     let signed = word == "e" && matches!(after, [_, '+' | '-', digit, ..] if digit.is_ascii_digit());
     let exponent = word.strip_prefix('e').is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_digit));
-    let money = is_money && SCALES_OF_MONEY.contains(&word.as_str());
+    let spaced = || after.iter().skip(1).take(7).collect::<String>();
+    let in_words =
+        || after.first() == Some(&' ') && ["million", "billion", "trillio"].iter().any(|one| spaced().starts_with(one));
+    let money = is_money && (SCALES_OF_MONEY.contains(&word.as_str()) || in_words());
     fraction || power || signed || exponent || money || SCALES.contains(&word.as_str())
 }
 

@@ -9,7 +9,6 @@ use crate::platform::bounds::Bound;
 use crate::scenario::document::Variant;
 use crate::scenario::{Case, Diagnostic, Loaded, LoadedScenario, Requirement, Scenario, diagnostic};
 use crate::settings::{DeclaredFault, ModelSettings};
-
 use crate::trace::{Arm, EXTERNAL, Lane};
 use globset::{GlobBuilder, GlobMatcher};
 use sha2::{Digest, Sha256};

@@ -26,7 +26,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         format!(r"\b(?:i|we|search(?:es)?|{sources}) (?:\w+ ){{0,2}}?(?:found|have|had|has|gave|returned|got|contains?|holds?) no (?:\w+ ){{0,3}}?{MISSING}\b"),
         r"\b(?:found|find|know|have|has|say|says|contains?|returned|gave) nothing(?: (?:about|on|for|in|that|relevant|of|to|here)\b|[.,;:!]|$)".into(),
         format!(r"\bno (?:\w+ ){{0,3}}?{MISSING} (?:\w+ ){{0,4}}?(?:was|were|is|are|could be|has been|have been) (?:\w+ )?(?:found|available|given|known|there)\b"),
-        format!(r"\bthere (?:is|was) nothing (?:\w+ ){{0,6}}?(?:in|on|about) (?:\w+ ){{0,2}}?{sources}\b"),
+        format!(r"\bthere (?:is|was) nothing (?:(?:relevant|more|at all|written|said) )?(?:(?:about|on|regarding) (?:this|that|it) )?(?:in|on|about) (?:\w+ ){{0,2}}?{sources}\b"),
         r"^(?:\w+ )?not found[.!]?$".into(),
         r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
         r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
@@ -36,7 +36,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let others = [
         // German
         r"\b(?:weiss|wissen) (?:\w+ ){0,4}?nicht\b|\bnicht (?:\w+ )?(?:beantworten|bekannt|dokumentiert|finden|sagen)\b",
-        r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b|\b(?:steht|geht) (?:\w+ ){0,3}?nicht (?:in|aus) (?:\w+ )?(?:unterlagen|dokument\w*|handbuch|quellen|wissensdatenbank|wissensbasis)\b|\bfinden? (?:ich|wir) (?:\w+ ){0,3}?(?:nichts|keine)\b",
+        r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b|\b(?:steht|geht) (?:\w+ ){0,3}?nicht (?:in|aus) (?:\w+ )?(?:unterlagen|dokument\w*|handbuch|quellen|wissensdatenbank|wissensbasis)\b|\b(?:dazu|hierzu|darueber|darüber) finden? (?:ich|wir) (?:\w+ ){0,3}?(?:nichts|keine)\b",
         // French
         r"\bne (?:le |la )?(?:sais|savons|peux|pouvons) pas\b|\bn'ai (?:rien|pas|aucune?)\b|\bn'a (?:rien|pas|ete) trouve|\baucune? (?:information|source|reponse|réponse|donnee|donnée|resultat|résultat)|\brien trouve",
         // Spanish and Portuguese
@@ -204,6 +204,9 @@ mod tests {
             "There is nothing to pay on delivery.",
             "There is nothing special about it: it is 42 metres.",
             "There is nothing to worry about in this case.",
+            "There was nothing abnormal in your test results.",
+            "There is nothing left to change in the manual mode.",
+            "Finden wir nichts, ist die Prüfung kostenlos.",
             "It is 99 days. I cannot say more.",
             "It is 99 days; I cannot tell you anything else.",
             "It is 99 days. I found nothing more.",

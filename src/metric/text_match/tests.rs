@@ -203,7 +203,7 @@ proptest! {
 #[test]
 fn what_multiplies_a_number_makes_another_of_it() {
     for text in
-        ["It costs $120M.", "It costs $120B.", "USD 120m", "It is 120×10³.", "It is 120 ½ metres.", "It is 120⁄7."]
+        ["It costs $120M.", "It costs $120B.", "USD 120m", "It is $120 million.", "It is 120*10^3.", "It is 120⁄7."]
     {
         assert!(!contains(text, "120") && !contains(text, "$120"), "{text}");
     }

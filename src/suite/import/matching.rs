@@ -18,7 +18,9 @@ pub(super) fn name_tasks(records: &mut [Record], agent: &Scenario) {
     let before = format!("{}/", agent.scenario);
     for task in records.iter_mut().filter_map(|record| record.task.as_mut()) {
         let name = task.strip_prefix(&before).unwrap_or(task);
-        if let Some(case) = agent.cases.iter().find(|one| one.case.eq_ignore_ascii_case(name)) {
+        let exact = agent.cases.iter().find(|one| one.case == name);
+        let alike = || agent.cases.iter().find(|one| one.case.to_lowercase() == name.to_lowercase());
+        if let Some(case) = exact.or_else(alike) {
             task.clone_from(&case.case);
         }
     }

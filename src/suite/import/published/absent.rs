@@ -34,7 +34,11 @@ fn turn_has(turn: &Turn, member: Member) -> bool {
         }
         Member::Calls => calls(|_| true),
         Member::CallsOfCompletions => calls(|call| call.completion.is_some()),
-        Member::Arguments => calls(|call| call.arguments.is_some()),
+        // A call without parameters has none.
+        Member::Arguments => {
+            let mut all = turn.calls.iter().flatten().peekable();
+            all.peek().is_none() || all.any(|call| call.arguments.is_some())
+        }
         Member::Outcomes => calls(|call| call.outcome.is_some()),
         Member::Passages => searches(|one| {
             one.failed.is_some()
