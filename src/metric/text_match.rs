@@ -113,15 +113,34 @@ fn is_of_code(letter: char) -> bool {
 }
 
 /// Unit of comparison in normalised texts: a whole number, or a single other character.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 enum Token {
-    /// `coded`: within a word, as in `QX45`. `scaled`: multiplied or added to by what follows, as in `45k`.
+    /// `coded`: within a word, as in `QX45`.
     Number {
         value: String,
         coded: bool,
-        scaled: bool,
+        scale: Scale,
     },
     Letter(char),
+}
+
+/// Whether what follows a number multiplies it or adds to it.
+#[derive(Debug, Clone, Copy)]
+enum Scale {
+    Plain,
+    /// As in `45k` and `45½`.
+    Scaled,
+    /// An amount of money with a word, as in `$45 million`: it is written with and without a scale.
+    Worded,
+}
+
+impl PartialEq for Scale {
+    fn eq(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Worded, _) | (_, Self::Worded) | (Self::Plain, Self::Plain) | (Self::Scaled, Self::Scaled)
+        )
+    }
 }
 
 fn tokens(text: &str) -> Vec<Token> {
@@ -148,7 +167,7 @@ fn tokens(text: &str) -> Vec<Token> {
         found.push(Token::Number {
             value: format!("{sign}{}", value(&written)),
             coded: minus == 0 && is_coded(&letters[..start]),
-            scaled: is_scaled(&letters[end..], is_money(&letters[..start])),
+            scale: scale(&letters[end..], is_money(&letters[..start])),
         });
         at = end + usize::from(has_spaced_unit(&letters, start, end));
     }
@@ -214,18 +233,20 @@ fn is_money(before: &[char]) -> bool {
     before.last().is_some_and(|last| is_currency(*last)) || CURRENCIES.contains(&code.as_str())
 }
 
-/// Whether `after` a number changes its value: a scale (`45k`, `$45m`), an exponent (`45e3`, `45×10³`) or a fraction (`45½`).
-fn is_scaled(after: &[char], is_money: bool) -> bool {
+/// What stands `after` a number and changes its value: a scale (`45k`, `$45m`), an exponent (`45e3`, `45×10^3`) or a fraction (`45½`).
+fn scale(after: &[char], is_money: bool) -> Scale {
     let word: String = after.iter().take_while(|letter| is_of_word(**letter)).collect();
     let fraction = matches!(after.first(), Some('¼'..='¾' | '⅐'..='⅞' | '⁄'));
     let power = matches!(after, ['×' | '*', '1', '0', '^' | '⁰'..='⁹' | '²' | '³', ..]);
     let signed = word == "e" && matches!(after, [_, '+' | '-', digit, ..] if digit.is_ascii_digit());
     let exponent = word.strip_prefix('e').is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_digit));
-    let spaced = || after.iter().skip(1).take(7).collect::<String>();
-    let in_words =
-        || after.first() == Some(&' ') && ["million", "billion", "trillio"].iter().any(|one| spaced().starts_with(one));
-    let money = is_money && (SCALES_OF_MONEY.contains(&word.as_str()) || in_words());
-    fraction || power || signed || exponent || money || SCALES.contains(&word.as_str())
+    let money = is_money && SCALES_OF_MONEY.contains(&word.as_str());
+    if fraction || power || signed || exponent || money || SCALES.contains(&word.as_str()) {
+        return Scale::Scaled;
+    }
+    let spaced: String = after.iter().skip(1).take(7).collect();
+    let in_words = after.first() == Some(&' ') && ["million", "billion", "trillio"].contains(&spaced.as_str());
+    if is_money && in_words { Scale::Worded } else { Scale::Plain }
 }
 
 /// Whether a character of a normalised text, which has no upper case, belongs to a code or a unit.

@@ -41,7 +41,7 @@ fn is_other(parts: &Captures<'_>, text: &str) -> bool {
     let mark = last.next();
     let within = mark.is_some_and(|mark| ".,/".contains(mark)) && last.next().is_some_and(|one| one.is_ascii_digit());
     let is_money = || {
-        let code: String = before.chars().rev().take_while(|letter| letter.is_ascii_uppercase()).collect();
+        let code: String = before.chars().rev().take_while(char::is_ascii_uppercase).collect();
         mark.is_some_and(is_currency) || code.len() == 3
     };
     let is_german = || {

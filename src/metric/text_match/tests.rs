@@ -202,12 +202,14 @@ proptest! {
 
 #[test]
 fn what_multiplies_a_number_makes_another_of_it() {
-    for text in
-        ["It costs $120M.", "It costs $120B.", "USD 120m", "It is $120 million.", "It is 120*10^3.", "It is 120⁄7."]
-    {
+    for text in ["It costs $120M.", "It costs $120B.", "USD 120m", "It is 120*10^3.", "It is 120⁄7."] {
         assert!(!contains(text, "120") && !contains(text, "$120"), "{text}");
     }
-    for text in ["It is 120m high.", "It costs $120.", "It takes 120 t"] {
+    assert!(contains("It is $120 million.", "$120M"));
+    for text in [
+        "It is $120 million.", "It is 60×120 cm.", "It is 120×100 cm.", "It is 120m high.", "It costs $120.",
+        "It takes 120 t",
+    ] {
         assert!(contains(text, "120"), "{text}");
     }
 }
