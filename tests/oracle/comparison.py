@@ -164,8 +164,15 @@ def turn_times(trials):
     return [turn.end["took_us"] / 1e6 if turn.answer() else math.inf for trial in trials.values() for turn in trial.turns.values()]
 
 
+def common(pairs):
+    """The trials of the repetitions that both sides have."""
+    def both(ours, theirs):
+        return tuple({number: trial for number, trial in side.items() if number in ours and number in theirs} for side in (ours, theirs))
+    return [[both(*pair) for pair in case] for case in pairs]
+
+
 def log_ratios(pairs):
-    medians = [[tuple(nearest_rank(turn_times(side), 0.5) for side in pair) for pair in case] for case in pairs]
+    medians = [[tuple(statistics.median(turn_times(side)) for side in pair) for pair in case] for case in pairs]
     medians = [[pair for pair in case if math.inf not in pair] for case in medians]
     logs = [[statistics.fmean(math.log(pair[side]) for pair in case) for side in (0, 1)] for case in medians if case]
     values = [b - a if abs(b - a) > 1e-12 else 0.0 for a, b in logs]
@@ -279,6 +286,7 @@ def rows(a, b, plan_a, plan_b):
     gates = [gate for plan in (plan_a, plan_b) for s in plan["scenarios"] for gate in s["gates"] if gate["metric"] == "case_pass_rate"]
     found["cases"] = rate_row(rates(pairs, case_pass_rate), any(gate.get("required", True) for gate in gates), False)
     timed = any(one["metric"].startswith("latency") and one.get("required", one["kind"] != "point") for plan in (plan_a, plan_b) for one in plan["criteria"]["criteria"])
+    pairs = common(pairs)
     values, median_a, median_b = log_ratios(pairs)
     row = {"values": values, "gated": timed, "cases": len(values), "a": median_a, "b": median_b, "lower": True}
     row["difference"] = math.expm1(statistics.median(walsh(values)))
