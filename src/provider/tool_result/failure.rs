@@ -12,7 +12,7 @@ static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
-/// What frameworks tell a model of a tool that failed, or that there is none of that name.
+/// The words in which frameworks report to a model that a tool failed or does not exist.
 static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let forms = [
         r"failed to invoke tool \S+ with parameters\b",

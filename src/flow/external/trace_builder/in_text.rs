@@ -77,7 +77,7 @@ impl TraceBuilder<'_> {
 
     /// Reads the results of pending calls from texts. Where one text follows several calls, it is not known which is of which.
     pub(super) fn results_in_text(&mut self, asked: &ChatRequest) {
-        let old = self.before.iter().zip(&asked.messages).take_while(|(earlier, now)| earlier == now).count();
+        let old = self.known_messages(asked);
         let mut told = Vec::new();
         let mut waiting = Vec::new();
         for call in std::mem::take(&mut self.waiting) {

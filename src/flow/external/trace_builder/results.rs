@@ -40,7 +40,7 @@ impl TraceBuilder<'_> {
     /// had already said answers none of them, and of several messages with one id the last answers the last call. A call
     /// whose id is not there is found by its tool and arguments.
     fn answered<'m>(&mut self, asked: &'m ChatRequest) -> Vec<(&'m Message, Waiting)> {
-        let old = self.before.iter().zip(&asked.messages).take_while(|(earlier, now)| earlier == now).count();
+        let old = self.known_messages(asked);
         let mut waiting: Vec<Option<Waiting>> = std::mem::take(&mut self.waiting).into_iter().map(Some).collect();
         let mut found = Vec::new();
         for (place, message) in asked.messages.iter().enumerate().skip(old).rev() {
@@ -65,6 +65,11 @@ impl TraceBuilder<'_> {
         self.waiting = waiting.into_iter().flatten().collect();
         found.reverse();
         found
+    }
+
+    /// Number of messages at the beginning of a request that the last one had too.
+    pub(super) fn known_messages(&self, asked: &ChatRequest) -> usize {
+        self.before.iter().zip(&asked.messages).take_while(|(earlier, now)| earlier == now).count()
     }
 
     pub(super) fn outcome(&mut self, call: &Waiting, result: Value) -> ToolOutcome {
