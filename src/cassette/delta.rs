@@ -288,10 +288,10 @@ pub(super) fn decode(
         {
             holder.insert(name.to_owned(), Value::Array(messages));
         }
-        if node.is_none() {
-            problem = Some("its request is not in the file".to_owned());
-        }
         let (method, path, layout) = (text("method"), text("path"), &Layout::NONE);
+        if method.is_empty() {
+            problem = Some("it is not in the file".to_owned());
+        }
         earlier.push((*ordinal, StoredRequest { method, path, body, layout, problem }));
     }
     earlier.into_iter().map(|(_, request)| request).collect()

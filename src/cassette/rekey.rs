@@ -29,13 +29,7 @@ pub enum RekeyProblem {
     /// Some exchange has no stored request.
     #[error("a stored request is missing")]
     RequestsMissing,
-    /// This exchange has no stored request.
-    #[error("exchange {exchange} has no stored request")]
-    RequestMissing {
-        /// Ordinal of the exchange.
-        exchange: u32,
-    },
-    /// A stored request is incomplete.
+    /// A stored request is incomplete, or missing.
     #[error("the request of exchange {exchange} is incomplete: {problem}; put it back, or record again")]
     Incomplete {
         /// Ordinal of the exchange.
@@ -76,9 +70,6 @@ impl Cassette {
             let ordinal = exchange.ordinal;
             if let Some(problem) = &request.problem {
                 return Err(RekeyProblem::Incomplete { exchange: ordinal, problem: problem.clone() });
-            }
-            if request.method.is_empty() {
-                return Err(RekeyProblem::RequestMissing { exchange: ordinal });
             }
             let profile = profile(&exchange.profile)
                 .ok_or_else(|| RekeyProblem::Profile { name: exchange.profile.clone(), exchange: ordinal })?;

@@ -331,6 +331,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_request_that_is_not_in_the_file_is_still_missed_after_the_file_is_written_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let whole = saved(&lane(), folder.path()).to_text().expect("readable").0;
+        let without = whole.replacen("    request:\n", "    requested:\n", 1);
+        assert_ne!(without, whole);
+        let parse = |text: String| Cassette::parse(text.into(), Path::new("lane.yaml"), folder.path()).expect("a lane");
+        let loaded = parse(without);
+        for cassette in [&loaded, &parse(loaded.to_text().expect("readable").0)] {
+            assert_eq!(cassette.requests()[0].problem.as_deref(), Some("it is not in the file"));
+        }
+    }
+
+    #[test]
     fn a_recording_whose_request_cannot_be_read_is_never_written_again_without_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, blobs) = (folder.path().join("lane.yaml"), folder.path().join("blobs"));
