@@ -7,18 +7,20 @@ mod hold;
 mod order;
 mod partition;
 mod selected;
+mod selection;
 mod stored;
 mod subject;
 mod trials;
 mod variant;
 
-pub use build::{Selection, build, trial_seed};
+pub use build::{build, trial_seed};
 pub(crate) use case::ResolvedCase;
 pub(crate) use difference::differences;
 pub use hold::{Hold, OnNew};
 pub(crate) use order::interleaved;
 pub use partition::Partition;
 pub(crate) use selected::{ChangedRecordings, Part, Typed, in_mode};
+pub use selection::Selection;
 pub(crate) use trials::{Planned, Trials};
 pub(crate) use variant::{NamedRetrieval, PlannedVariant, VariantSettings};
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scenario::{CasePlace, Criteria, Project};
+use crate::settings::DeclaredFault;
 
 fn loaded() -> Loaded {
     let scenario: Scenario = serde_json::from_value(serde_json::json!({
