@@ -5,6 +5,10 @@
 //! `δ`, and the shifts whose two-sided p-value exceeds 5 % are an interval (Hartigan 1969). It contains 0 exactly if the
 //! test does not reject. Exact for differences that are fractions of one small denominator, whatever their number;
 //! otherwise by a random sample of subsets, the same for test and interval.
+//!
+//! Equal differences are not symmetric around anything but their value, and the inversion would be that one point.
+//! They bound the share of cases that differ by so much, from below at `(α/2)^(1/n)` (Clopper and Pearson 1934): at the
+//! end that is nearer to 0 the interval assumes that all other cases are unchanged, at the other that they change entirely.
 
 use super::rate::binomial_cdf;
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
@@ -29,6 +33,8 @@ enum Subsets {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PairedShift {
     subsets: Subsets,
+    /// The difference of all cases, if it is the same, and their number.
+    equal: Option<(f64, usize)>,
 }
 
 impl PairedShift {
@@ -39,7 +45,9 @@ impl PairedShift {
             return None;
         }
         let counted = scale.and_then(|scale| count(differences, scale));
-        Some(Self { subsets: counted.unwrap_or_else(|| draw(differences, seed)) })
+        let equal = differences.windows(2).all(|two| (two[0] - two[1]).abs() < 1e-12);
+        let equal = equal.then(|| (differences[0], differences.len()));
+        Some(Self { subsets: counted.unwrap_or_else(|| draw(differences, seed)), equal })
     }
 
     /// Whether all subsets were counted.
@@ -84,9 +92,13 @@ impl PairedShift {
         (2.0 * self.at_most(0.0, 1.0).min(self.at_most(0.0, -1.0))).min(1.0)
     }
 
-    /// The shifts between `-1` and `1` that the test does not reject at level `alpha`.
+    /// The shifts between `-1` and `1` that the test does not reject at level `alpha`; wider if all differences are equal.
     pub(crate) fn interval(&self, alpha: f64) -> (f64, f64) {
-        (self.end(alpha, 1.0), -self.end(alpha, -1.0))
+        let (low, high) = (self.end(alpha, 1.0), -self.end(alpha, -1.0));
+        let Some((shift, cases)) = self.equal else { return (low, high) };
+        let share = (alpha / 2.0).powf(1.0 / cases as f64);
+        let (unchanged, changed) = (share * shift, share * shift + (1.0 - share).copysign(shift));
+        (low.min(unchanged.min(changed)), high.max(unchanged.max(changed)))
     }
 
     /// The lower end of the interval, or of that of the negated differences.
@@ -192,6 +204,35 @@ mod tests {
         let found = PairedShift::new(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6], Some(10), 1).expect("differences");
         let (low, high) = found.interval(0.05);
         assert!((low - 0.1).abs() < 1e-9 && (high - 0.6).abs() < 1e-9, "{low} {high}");
+    }
+
+    #[test]
+    fn equal_differences_leave_as_much_room_as_their_number_allows() {
+        // The lower bound of Clopper and Pearson for 7 of 7 is 59 %.
+        let found = PairedShift::new(&[-1.0; 7], Some(1), 1).expect("differences");
+        let (low, high) = found.interval(0.05);
+        assert!((low + 1.0).abs() < 1e-9 && (high + 0.590_4).abs() < 1e-4, "{low} {high}");
+        let halves = PairedShift::new(&[0.5; 7], Some(2), 1).expect("differences");
+        let (low, high) = halves.interval(0.05);
+        assert!((low - 0.295_2).abs() < 1e-4 && (high - 0.704_8).abs() < 1e-4, "{low} {high}");
+    }
+
+    #[test]
+    fn the_interval_of_pairs_that_nearly_all_change_covers_their_rate() {
+        let (cases, rate) = (12_u64, 0.95);
+        let covers = |changed: u64| {
+            let mut differences = vec![-1.0; changed as usize];
+            differences.resize(cases as usize, 0.0);
+            let found = PairedShift::new(&differences, Some(1), 1);
+            let (low, high) = found.map_or((-1.0, 1.0), |found| found.interval(0.05));
+            low <= -rate && -rate <= high
+        };
+        let exactly = |changed: u64| {
+            let up_to = |most: u64| binomial_cdf(most, cases, rate);
+            up_to(changed) - changed.checked_sub(1).map_or(0.0, up_to)
+        };
+        let covered: f64 = (0..=cases).filter(|changed| covers(*changed)).map(exactly).sum();
+        assert!(covered >= 0.95, "{covered}");
     }
 
     #[test]

@@ -342,6 +342,12 @@ def concluded(key, row):
             row["low"], row["high"] = least(d, 1, row["level"]), -least(d, -1, row["level"])
         else:
             row["low"], row["high"] = (row["subsets"].end(row["level"], way) for way in (-1, 1))
+            if len(set(d)) == 1:
+                # All cases changed alike: at least so many of all cases do (Clopper and Pearson), and the others may not,
+                # or entirely.
+                share, shift = (row["level"] / 2) ** (1 / len(d)), float(d[0])
+                ends = (share * shift, share * shift + math.copysign(1 - share, shift))
+                row["low"], row["high"] = min(row["low"], *ends), max(row["high"], *ends)
         row["visible"], limit = visible(d, first), least(d, -1 if row["lower"] else 1, ALPHA)
     elif key == MEDIAN_ROW:
         interval, at_five = walsh_interval(row["values"], row["level"]), walsh_interval(row["values"], ALPHA)
