@@ -20,6 +20,8 @@ use super::assignment::largest;
 use super::{Held, Seen, TurnView, quote};
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern};
 use crate::trace::{ToolCalled, ToolOutcome};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -86,6 +88,17 @@ pub(super) fn hides_arguments(call: &ToolCalled) -> bool {
     call.arguments.is_null() && !matches!(call.outcome, ToolOutcome::Rejected(_) | ToolOutcome::OutOfOrder(_))
 }
 
+/// The arguments of a call; those that were encoded twice are decoded.
+fn arguments(call: &ToolCalled) -> Cow<'_, Value> {
+    let decoded = call.arguments.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object);
+    decoded.map_or(Cow::Borrowed(&call.arguments), Cow::Owned)
+}
+
+/// Whether a call has text in place of arguments, JSON that was cut off for example.
+fn is_unreadable(call: &ToolCalled) -> bool {
+    arguments(call).as_str().is_some_and(|text| !text.trim().is_empty())
+}
+
 /// Collects the calls of the turns; unknown outcomes are taken from `assumed`, in order.
 fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>, fitting: Fitting) -> Vec<Called<'a>> {
     let mut all: Vec<Called<'a>> = Vec::new();
@@ -100,7 +113,7 @@ fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>, 
             let failed_before = all
                 .iter()
                 .any(|earlier| earlier.turn == turn && earlier.call.tool == call.tool && !earlier.came.worked());
-            let as_asked = fitting == Fitting::All && hides_arguments(call);
+            let as_asked = fitting == Fitting::All && (hides_arguments(call) || is_unreadable(call));
             all.push(Called { call, turn, came, recovered: came.worked() && failed_before, as_asked });
         }
     }
@@ -115,11 +128,11 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
         Some(CallOutcome::Failed) => !worked,
         Some(CallOutcome::Recovered) => called.recovered,
     };
+    let arguments = arguments(called.call);
     outcome
         && pattern.tool == called.call.tool
         && (called.as_asked
             || pattern.arguments.iter().all(|(name, condition)| {
-                let arguments = &called.call.arguments;
                 let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
                 value.is_some_and(|value| patterns.holds(condition, value))
             }))
@@ -209,9 +222,11 @@ fn seen(all: &[Called<'_>]) -> Seen {
 
 /// Checks the calls of `turns` against the expectation; the error says what was observed instead.
 pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patterns: &Patterns) -> Held {
+    // What is required was not done by a call whose arguments cannot be read; what is forbidden may have been.
+    let forbids = matches!(expectation, CallExpectation::Never(_) | CallExpectation::AtMost(_));
     let asked = |call: &&ToolCalled| {
         let of_tool = |pattern: &CallPattern| pattern.tool == call.tool && !pattern.arguments.is_empty();
-        hides_arguments(call) && listed(expectation).iter().any(of_tool)
+        (hides_arguments(call) || forbids && is_unreadable(call)) && listed(expectation).iter().any(of_tool)
     };
     let Some(call) = turns.iter().flat_map(|turn| turn.calls()).find(asked) else {
         return check_outcomes(expectation, turns, patterns, Fitting::None);
@@ -222,7 +237,12 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
     match (none, all) {
         (Ok(()), Ok(())) if !is_between => Ok(()),
         (Err(seen), Err(_)) if !is_between => Err(seen),
-        _ => Err(hidden(&call.tool)),
+        _ if hides_arguments(call) => Err(hidden(&call.tool)),
+        _ => Err(Seen::hidden(format!(
+            "not measured: the arguments of a call of {} are no JSON object: {}",
+            quote(&call.tool, 60),
+            quote(call.arguments.as_str().unwrap_or_default(), 60)
+        ))),
     }
 }
 

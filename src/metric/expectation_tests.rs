@@ -144,6 +144,8 @@ fn arguments_by_value_by_pattern_and_by_schema() {
         holds("{equals: {x: [1]}}", json!({"x": [1.0]})) && !holds("{equals: {x: [1]}}", json!({"x": [1], "y": 0}))
     );
     assert!(holds("{matches: '^heat'}", json!("heat pump")) && !holds("{matches: '^heat'}", json!(["heat"])));
+    assert!(holds("{matches: heat}", json!(["heat"])) && holds("{matches: '\"to\":\"heat'}", json!({"to": "heat"})));
+    assert!(!holds("{matches: ''}", json!(null)));
     assert!(
         holds("{schema: {type: integer, minimum: 3}}", json!(3))
             && !holds("{schema: {type: integer, minimum: 3}}", json!(2))
@@ -273,13 +275,36 @@ fn a_call_of_which_nothing_shows_what_came_of_it_holds_or_fails_only_where_that_
         let plan = plan(&format!("[{{case: a, ask: q, expect: {{calls: [{expect}]}}}}]"), "[]", 1);
         let trace = story(super::sample::story(&plan, 0).turn("q")).deliver("x", &[], 1).done();
         let check = checks(&plan, &trace).into_iter().find(|check| check.what.contains("calls.")).expect("a check");
-        let seen = match (check.passed, check.unknown) {
-            (true, None) => "holds",
-            (false, None) => "fails",
-            (false, Some(super::Unknown::Traffic)) => "open",
-            other => panic!("{expect}: {other:?}"),
-        };
-        assert_eq!(seen, told, "{expect}: {}", check.seen);
+        assert_eq!(seen(&check), told, "{expect}: {}", check.seen);
+    }
+}
+
+#[test]
+fn arguments_that_are_no_object_satisfy_no_requirement_and_no_prohibition_of_some_of_them() {
+    for (arguments, expect, told) in [
+        ("{\"n\": 150}", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "fails"),
+        ("{\"n\": 10}", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "holds"),
+        ("{\"n\": 150", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "open"),
+        ("{'n': 150}", "{at_most: {times: 0, call: {tool: t, arguments: {n: {equals: 150}}}}}", "open"),
+        ("{\"n\": 150", "{never: t}", "fails"),
+        ("{\"n\": 150", "{superset: [{tool: t, arguments: {n: {equals: 150}}}]}", "fails"),
+        ("{\"n\": 150}", "{superset: [{tool: t, arguments: {n: {equals: 150}}}]}", "holds"),
+        (" ", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "holds"),
+    ] {
+        let plan = plan(&format!("[{{case: a, ask: q, expect: {{calls: [{expect}]}}}}]"), "[]", 1);
+        let trace =
+            calling(&[("t", json!(arguments))])(super::sample::story(&plan, 0).turn("q")).deliver("x", &[], 1).done();
+        let check = checks(&plan, &trace).into_iter().find(|check| check.what.contains("calls.")).expect("a check");
+        assert_eq!(seen(&check), told, "{arguments} {expect}: {}", check.seen);
+    }
+}
+
+fn seen(check: &Check) -> &'static str {
+    match (check.passed, check.unknown) {
+        (true, None) => "holds",
+        (false, None) => "fails",
+        (false, Some(super::Unknown::Traffic)) => "open",
+        other => panic!("{}: {other:?}", check.what),
     }
 }
 

@@ -101,7 +101,8 @@ pub enum CallExpectation {
     Subset(Vec<CallPattern>),
     /// All of these succeed, in any order; others may happen too.
     Superset(Vec<CallPattern>),
-    /// Every call of the second that runs comes after a successful call of the first in the same turn; both succeed.
+    /// Every call of the second that runs comes after a successful call of the first in the same turn; both succeed. Calls
+    /// of one message come in the order in which they stand there.
     Before(Vec<CallPattern>),
     /// Tried exactly once.
     ExactlyOnce(CallPattern),
@@ -144,7 +145,7 @@ pub struct CallPattern {
 pub enum ArgumentPattern {
     /// Equal to this value, numbers by value.
     Equals(Value),
-    /// Text that matches this regular expression.
+    /// Text, or the JSON of anything else but null, that matches this regular expression.
     Matches(String),
     /// Valid against this JSON Schema.
     Schema(Value),

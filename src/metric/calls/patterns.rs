@@ -111,12 +111,12 @@ fn conditions(expectation: &Expectation) -> impl Iterator<Item = &ArgumentPatter
     arguments.chain(expectation.reply.values())
 }
 
-/// The text that a value is matched as: strings unchanged, numbers and booleans as in JSON.
+/// The text that a value is matched as: strings unchanged, null as none, everything else as in JSON.
 fn written(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
-        Value::Number(_) | Value::Bool(_) => Some(Cow::Owned(value.to_string())),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
+        Value::Null => None,
+        _ => Some(Cow::Owned(value.to_string())),
     }
 }
 
