@@ -7,7 +7,7 @@ use super::output::{self, Problem};
 use super::select::{load, selection};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Loaded;
-use crate::suite::evaluation::{self, RecordedPasses, turns};
+use crate::suite::evaluation::{self, Estimate, RecordedPasses, turns};
 use crate::suite::recordings::{self, RequestPart, lane_file, start_lanes};
 use crate::trace::text::plural;
 use crate::trial::Opened;
@@ -36,6 +36,23 @@ pub struct ListedTrial {
     /// others; `recording`, if that is broken or was edited. Later requests are compared by a run only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub would_miss: Vec<String>,
+}
+
+/// The trials that would run; with `--estimate` beside what they would take.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Listing {
+    Trials(Vec<ListedTrial>),
+    Estimated(Box<EstimatedTrials>),
+}
+
+/// What `--estimate` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub(super) struct EstimatedTrials {
+    /// The trials that would run.
+    trials: Vec<ListedTrial>,
+    /// Requests and cost of a live run, and the smallest difference that it could show.
+    estimate: Estimate,
 }
 
 /// The planned trials, in order. `cassettes` overrides the project's folder.
@@ -97,11 +114,6 @@ fn recorded_starts(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("{what} of an agent's process: {}\n", names.join(", ")) }
 }
 
-/// The rows as a JSON list.
-pub fn json(rows: &[ListedTrial]) -> String {
-    serde_json::to_string_pretty(rows).unwrap_or_default()
-}
-
 /// Runs `ragcheck list`.
 ///
 /// # Errors
@@ -122,14 +134,14 @@ pub(super) fn run(given: &List) -> Result<Exit, Problem> {
         start_lanes(&plan, &cassettes).into_iter().filter(|lane| lane.path.is_file()).map(|lane| lane.name).collect();
     let human = text(&rows) + &recorded_starts(&starts);
     let estimate = if given.estimate { Some(evaluation::estimate(&opened?, &plan)) } else { None };
-    match (given.format, estimate) {
-        (Printed::Human, None) => output::result(&human),
-        (Printed::Human, Some(estimate)) => output::result(&(human + &estimate::text(&estimate))),
-        (Printed::Json, None) => output::result(&format!("{}\n", json(&rows))),
-        (Printed::Json, Some(estimate)) => {
-            let both = serde_json::json!({"trials": rows, "estimate": estimate});
-            output::result(&format!("{both:#}\n"));
-        }
+    if given.format == Printed::Human {
+        output::result(&(human + &estimate.as_ref().map(estimate::text).unwrap_or_default()));
+        return Ok(Exit::Passed);
     }
+    let listing = match estimate {
+        None => Listing::Trials(rows),
+        Some(estimate) => Listing::Estimated(Box::new(EstimatedTrials { trials: rows, estimate })),
+    };
+    output::result(&(serde_json::to_string_pretty(&listing).unwrap_or_default() + "\n"));
     Ok(Exit::Passed)
 }

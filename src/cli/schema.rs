@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::explain::Explanation;
 use super::init::Initialised;
 use super::judge::Judged;
-use super::list::ListedTrial;
+use super::list::Listing;
 use super::output::{self, Problem};
 use super::payloads::PayloadFile;
 use super::show::ShownTrial;
@@ -92,7 +92,7 @@ fn of(document: &str) -> Option<Value> {
         "events" => sealed(of_data::<Trace>("One line of traces.jsonl")),
         "exit-code" => sealed(of_data::<DecidedExit>("exit-code.json")),
         "check" => of_data::<Vec<Diagnostic>>("ragcheck check --format json"),
-        "list" => of_data::<Vec<ListedTrial>>("ragcheck list --format json"),
+        "list" => of_data::<Listing>("ragcheck list --format json"),
         "show" => of_data::<ShownTrial>("ragcheck show --format json"),
         "explain" => of_data::<Explanation>("ragcheck explain --format json"),
         "init" => of_data::<Initialised>("ragcheck init --format json"),

@@ -18,6 +18,7 @@ use crate::stats::{ALPHA, Clusters, population};
 use crate::trace::{Arm, TrialEnd};
 use crate::trial::{Finished, Opened, lane_file, replay};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ const MOST_FAILURES: u64 = 200;
 const MOST_CASES: u64 = 2_000;
 
 /// The deciding sample size and the detectable difference of one criterion.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Deciding {
     /// Id of the criterion, `scenario/id` for a gate, `cases` for the gates on cases.
     pub key: String,

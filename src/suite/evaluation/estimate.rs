@@ -14,21 +14,23 @@ use crate::suite::recordings::{Spending, spending, spending_at_start, unpriced};
 use crate::trace::Arm;
 use crate::trial::Opened;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Requests, grouped by the source of their number.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Requests {
     /// Number of trials.
     pub trials: usize,
     /// Requests to the model; a mean for lanes without a recording.
     pub model: f64,
+    /// Requests to the search service, likewise.
     pub search: f64,
 }
 
 /// Smallest difference that two runs of the plan, paired by case, would detect.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Visible {
     /// Estimand: `fixed_suite` or `population`.
     pub estimand: &'static str,
@@ -39,7 +41,7 @@ pub(crate) struct Visible {
 }
 
 /// Cost of the requests, as far as recordings and prices are known.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Money {
     /// US dollars of trials with a recording of their lane or case; `None` if nothing has a price.
     pub dollars: Option<f64>,
@@ -50,7 +52,7 @@ pub(crate) struct Money {
 }
 
 /// Estimate of a live run of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Estimate {
     /// Trials with a recording.
     pub recorded: Requests,

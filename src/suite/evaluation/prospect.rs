@@ -17,6 +17,7 @@ use crate::stats::sequential::Mixture;
 use crate::stats::stopping::Rule;
 use crate::stats::{ALPHA, Sample};
 use crate::trace::EXTERNAL;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -32,7 +33,7 @@ const MOST_FAILURES: u64 = 200;
 const MOST_UNITS: u64 = 3_000;
 
 /// Prospects of one required gate.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Prospect {
     /// Id of the criterion, `scenario/id` for a gate.
     pub key: String,
