@@ -182,7 +182,7 @@ impl Server {
             let _alone = self.recording.lock().await;
             return self.record(call, left).await;
         }
-        Ok(shown(&self.start(&call.words).await?, None))
+        Ok(shown(call.tool, &self.start(&call.words).await?, None))
     }
 
     /// Records with what is left, or less if the call says so.
@@ -205,7 +205,7 @@ impl Server {
         // Without a figure, a usage error came before the first request.
         let spent = told.unwrap_or(if ended.code == Some(Exit::Usage.code()) { 0.0 } else { most });
         *lock(left) = (before - spent).max(0.0);
-        Ok(shown(&ended, Some((spent, *lock(left)))))
+        Ok(shown(Tool::Record, &ended, Some((spent, *lock(left)))))
     }
 
     /// Starts this program with these words, and waits for it.
@@ -246,9 +246,13 @@ fn fitting(whole: &str, most: usize) -> String {
 }
 
 /// The result of a call: what was printed, and the exit code with its meaning.
-fn shown(ended: &Ended, money: Option<(f64, f64)>) -> Value {
+fn shown(tool: Tool, ended: &Ended, money: Option<(f64, f64)>) -> Value {
     let exit = ended.code.map(Exit::of_code);
-    let meaning = exit.map_or("a signal ended it", Exit::meaning);
+    let meaning = match (tool, exit) {
+        (Tool::Check, Some(Exit::Passed)) => "no mistake was found; nothing was run, and no gate was evaluated",
+        (Tool::Show | Tool::Compare, Some(Exit::Passed)) => "done; no gate was evaluated",
+        (_, exit) => exit.map_or("a signal ended it", Exit::meaning),
+    };
     let mut structured =
         json!({"exit_code": ended.code, "meaning": meaning, "output": ended.output, "notes": ended.notes});
     let mut said = [ended.output.as_str(), ended.notes.as_str()].map(str::trim_end).join("\n\n").trim().to_owned();
