@@ -175,7 +175,7 @@ impl CriterionSums<'_> {
             result.with_excluded = share(tally.successes + left_out.0, tally.n + left_out.1, self.wanted(metric));
         }
         if let Some(doubt) = &self.doubt {
-            nothing(&mut result, Some(doubt));
+            nothing(&mut result, Some(doubt), None);
             (result.n, result.successes) = (0, 0);
             result.violations.clear();
             return result;
@@ -184,6 +184,7 @@ impl CriterionSums<'_> {
             nothing(
                 &mut result,
                 tally.why_no_units.as_ref().map(WhyNoUnits::words).or_else(|| metric.why_no_unit(plan)),
+                self.written.flow.as_deref(),
             );
             return result;
         }
@@ -366,8 +367,9 @@ impl CriterionSums<'_> {
     }
 }
 
-/// The result without any unit.
-fn nothing(result: &mut CriterionResult, hidden: Option<&str>) {
+/// The result without any unit; `flow` is the only one that the criterion counts.
+fn nothing(result: &mut CriterionResult, hidden: Option<&str>, flow: Option<&str>) {
+    let trial = flow.map_or_else(|| "trial".to_owned(), |flow| format!("trial of the flow `{flow}`"));
     result.observed_text = "nothing measured".into();
     result.sentence = if result.errors > 0 {
         result.verdict = Verdict::Error;
@@ -377,9 +379,9 @@ fn nothing(result: &mut CriterionResult, hidden: Option<&str>) {
     } else if let Some(reason) = hidden {
         format!("nothing measured: {reason}")
     } else if result.metric.starts_with("case_pass_rate") {
-        "nothing measured: no trial has a reward or an expectation".to_owned()
+        format!("nothing measured: no {trial} has a reward or an expectation")
     } else {
-        format!("nothing measured: no trial has any {}", result.units)
+        format!("nothing measured: no {trial} has any {}", result.units)
     };
     if result.not_measured_ok && result.verdict == Verdict::NotMeasured {
         result.sentence += "; declared as allowed";

@@ -3,7 +3,7 @@
 
 use super::counting::Counting;
 use super::criterion::CriterionSums;
-use super::format::{one_of, share, time};
+use super::format::{one_of, share, time, time_beside};
 use super::rule::Ruling;
 use super::{CriterionResult, Interval, Verdict};
 use crate::metric::Metric;
@@ -96,8 +96,9 @@ impl CriterionSums<'_> {
         let name = format!("p{:.0}", metric.quantile() * 100.0);
         let quantile = nearest_rank(&all, metric.quantile()).filter(|value| *value != u64::MAX);
         result.observed = quantile.map(|value| value as f64 / 1e6);
-        let quantile = quantile.map_or_else(|| "never reached".into(), time);
-        let limit = time(limit.as_micros() as u64);
+        let limit = limit.as_micros() as u64;
+        let quantile = quantile.map_or_else(|| "never reached".into(), |value| time_beside(value, limit));
+        let limit = time(limit);
         result.observed_text = format!("{name} {quantile}, {figure} below {limit}");
         result.seen_text = if result.sample_text.is_empty() {
             format!("{}, {}", result.observed_text, result.bound_text)

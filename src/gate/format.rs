@@ -18,6 +18,15 @@ pub(super) fn time(microseconds: u64) -> String {
     }
 }
 
+/// As [`time`], with as many digits as tell it from a limit that it does not equal: `9.996 s` beside `10 s`.
+pub(super) fn time_beside(microseconds: u64, limit: u64) -> String {
+    let rounded = |digits: usize| format!("{:.digits$}", microseconds as f64 / 1e6);
+    let wanted = |digits: usize| format!("{:.digits$}", limit as f64 / 1e6);
+    let is_short = microseconds == limit || microseconds < 1_000_000 || microseconds.is_multiple_of(1_000_000);
+    let digits = (2..6).find(|digits| rounded(*digits) != wanted(*digits)).unwrap_or(6);
+    if is_short || digits == 2 { time(microseconds) } else { format!("{} s", rounded(digits)) }
+}
+
 /// The singular of a unit name: `query` of `queries`, `answer with sources` of `answers with sources`.
 pub(super) fn one_of(units: &str) -> String {
     let mut found = false;
@@ -66,5 +75,13 @@ mod tests {
         assert_eq!(time(8_412_000), "8.41 s");
         assert_eq!(time(10_000_000), "10 s");
         assert_eq!(time(250_000), "250 ms");
+    }
+
+    #[test]
+    fn a_time_near_its_limit_has_the_digits_that_tell_them_apart() {
+        assert_eq!(time_beside(9_996_000, 10_000_000), "9.996 s");
+        assert_eq!(time_beside(10_000_040, 10_000_000), "10.00004 s");
+        assert_eq!(time_beside(8_412_345, 10_000_000), "8.41 s");
+        assert_eq!(time_beside(10_000_000, 10_000_000), "10 s");
     }
 }

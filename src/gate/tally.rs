@@ -1,6 +1,7 @@
 //! Running sums of one criterion, independent of the order of trials.
 
 use super::cause::{Cause, Causes};
+use super::format::{time, time_beside};
 use super::sources::Sources;
 use super::{Excluded, Verdict, Violation};
 use crate::metric::{Observation, Outcome};
@@ -76,7 +77,7 @@ impl Tally {
     ) {
         let succeeded = |unit: &Observation| match (unit.outcome, target) {
             (Outcome::Success, _) => true,
-            (Outcome::Took(time), Target::AtMostTime(limit)) => u128::from(time) < limit.as_micros(),
+            (Outcome::Took(took), Target::AtMostTime(limit)) => u128::from(took) < limit.as_micros(),
             _ => false,
         };
         let case = (trial.scenario, trial.case);
@@ -195,9 +196,9 @@ impl Tally {
 
 fn violation(trial: &PlannedTrial, unit: &Observation, target: Target) -> Violation {
     let note = match (unit.outcome, target) {
-        (Outcome::Took(time), Target::AtMostTime(limit)) => {
+        (Outcome::Took(took), Target::AtMostTime(limit)) => {
             let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
-            format!("slower than {}: {}", super::format::time(limit), super::format::time(time))
+            format!("slower than {}: {}", time(limit), time_beside(took, limit))
         }
         _ => unit.note.clone(),
     };
