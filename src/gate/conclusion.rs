@@ -126,6 +126,15 @@ pub(super) fn asked_of_others(names: &[String]) -> String {
     }
 }
 
+/// Text after the conclusion of a run that passes: trials that FAIL in scenarios whose required gates count no trials.
+pub(super) fn not_counted(failed: u64) -> String {
+    if failed == 0 {
+        String::new()
+    } else {
+        format!("; {} FAIL, and no required gate counts them", count(failed, "trial", "trials"))
+    }
+}
+
 /// Keeps a criterion required in a run of some of the project's scenarios only if they decide it. One that measures
 /// nothing in them, or needs more units than they have, is only shown, since the other scenarios may have these.
 /// Gates of a scenario stay.

@@ -2,7 +2,8 @@
 
 use super::Evaluator;
 use crate::gate::conclusion::{
-    asked_of_others, conclude, conclude_selection, not_decided, relax_for_scenarios, relax_for_selection, relax_unasked,
+    asked_of_others, conclude, conclude_selection, not_counted, not_decided, relax_for_scenarios, relax_for_selection,
+    relax_unasked,
 };
 use crate::gate::coverage;
 use crate::gate::criterion::CriterionSums;
@@ -91,6 +92,17 @@ impl Evaluator<'_> {
             (found.0, found.1 + &not_decided(&open))
         };
         conclusion.push_str(&asked_of_others(&unasked));
+        if exit_code == 0 {
+            let counts = |(row, sums): &(&CriterionResult, &CriterionSums<'_>)| {
+                row.required && metrics[sums.metric].reads_expectations()
+            };
+            let counted: Vec<_> =
+                results.iter().zip(&self.criteria).filter(counts).map(|(row, _)| &row.scenario).collect();
+            let is_counted = |of: &str| counted.iter().any(|row| row.as_ref().is_none_or(|scenario| scenario == of));
+            let failed =
+                trials.iter().filter(|trial| trial.verdict == Verdict::Fail && !is_counted(trial.scenario)).count();
+            conclusion.push_str(&not_counted(failed as u64));
+        }
         let redrawn = Redrawn::of(&trials);
         conclusion.push_str(&redrawn.words());
         // What fails now is not shipped, whatever was drawn first; nor does it pass by being drawn again.
