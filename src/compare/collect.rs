@@ -1,10 +1,11 @@
 //! Collects examined trials into a [`Summary`]: sums by case and variant, and the settings recorded in traces.
 
 use super::RepetitionCounts;
+use super::inputs::{copies, digest, digests};
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 use crate::metric::turns::turns;
 use crate::metric::{Group, Metric, Observation, Outcome};
-use crate::plan::{Plan, PlannedScenario, ResolvedCase};
+use crate::plan::{Plan, PlannedScenario};
 use crate::scenario::{Criterion, GateKind, Target, parse_target};
 use crate::stats::quantile::median;
 use crate::trace::normalise::same_question;
@@ -77,6 +78,7 @@ impl<'p> Collector<'p> {
             let group = metric(&written.metric).and_then(Metric::group);
             criteria.push(Asked { measured: measured(plan, scenario, written, &metric), scenario, written, group });
         }
+        let copies = copies(plan);
         let mut cases: BTreeMap<(usize, usize, String), Case> = BTreeMap::new();
         let mut settings = BTreeMap::new();
         for trial in plan.trials.each() {
@@ -92,6 +94,7 @@ impl<'p> Collector<'p> {
             case.figures.case.clone_from(&scenario.cases[trial.case].case.case);
             if case.figures.text.is_empty() {
                 (case.figures.text, case.figures.expected) = digests(&scenario.cases[trial.case].case);
+                case.figures.copy_of = copies.get(&(trial.scenario, trial.case)).cloned().unwrap_or_default();
             }
             variant.clone_into(&mut case.figures.variant);
         }
@@ -236,34 +239,6 @@ fn said(trace: &Trace) -> String {
         _ => None,
     });
     first.unwrap_or_default()
-}
-
-/// Digests of a case's input, and of its expectations.
-fn digests(case: &ResolvedCase) -> (String, String) {
-    const LABELS: [&str; 4] = ["about", "tags", "covers", "repeat"];
-    const EXPECTED: [&str; 3] = ["expect", "excluded_from", "related"];
-    let whole = serde_json::to_value(case).unwrap_or_default();
-    let text = without(&whole, &|key| LABELS.contains(&key) || EXPECTED.contains(&key));
-    let expected = without(&whole, &|key| LABELS.contains(&key) || key == "ask");
-    (digest(&text), digest(&expected))
-}
-
-/// The value without the members that `left_out` names, at any depth.
-fn without(value: &serde_json::Value, left_out: &dyn Fn(&str) -> bool) -> serde_json::Value {
-    use serde_json::Value;
-    match value {
-        Value::Array(all) => Value::Array(all.iter().map(|one| without(one, left_out)).collect()),
-        Value::Object(members) => {
-            let kept = members.iter().filter(|(key, value)| !left_out(key) && !value.is_null());
-            Value::Object(kept.map(|(key, value)| (key.clone(), without(value, left_out))).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-fn digest(value: &serde_json::Value) -> String {
-    use sha2::Digest as _;
-    hex::encode(&sha2::Sha256::digest(value.to_string())[..8])
 }
 
 fn measured<'m>(

@@ -10,6 +10,7 @@ use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
 use crate::stats::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels};
 use crate::trace::text::count;
+use std::collections::BTreeMap;
 
 /// The two-sided error probability over all gated rows together.
 const ALPHA: f64 = 0.05;
@@ -35,6 +36,7 @@ enum Of {
 /// `notes`.
 pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, notes: &mut Vec<String>) -> Vec<Tested> {
     let mut rows = Vec::new();
+    let pairs = &with_copies(pairs);
     let [older, newer] = sentences::names_of(a, b);
     for measured in &b.criteria {
         match a.criteria.iter().find(|other| other.key == measured.key) {
@@ -60,7 +62,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
         return rows;
     }
     let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());
-    let pairs = if held::is_held(pairs) { &[] } else { pairs };
+    let pairs = if held::is_held(pairs) { &[] } else { &pairs[..] };
     rows.push(time_row(pairs, timed, notes));
     let tail = tail::tail(pairs);
     rows.push(Tested { row: tail.row(trial_seed(seed, tail::TURN_TIME_P95)), of: Of::Tail(tail) });
@@ -93,6 +95,23 @@ impl Tested {
         row.sentence = sentences::sentence(&row, margin_of(row.scale, margin));
         row
     }
+}
+
+/// The pairs, with those of cases that repeat an earlier one as part of that one's.
+fn with_copies<'s>(pairs: &[Pair<'s>]) -> Vec<Pair<'s>> {
+    let mut merged: Vec<Pair<'s>> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for pair in pairs {
+        let own = format!("{}/{}", pair.scenario, pair.case);
+        let first = pair.rows.first().filter(|(a, b)| a.copy_of == b.copy_of && !a.copy_of.is_empty());
+        let name = first.map_or(own, |(a, _)| a.copy_of.clone());
+        let place = *places.entry(name).or_insert(merged.len());
+        match merged.get_mut(place) {
+            Some(earlier) => earlier.rows.extend_from_slice(&pair.rows),
+            None => merged.push(pair.clone()),
+        }
+    }
+    merged
 }
 
 /// Whether two criteria count the same units; the target of a rate may differ, the limit of a time may not.

@@ -17,6 +17,7 @@ mod error;
 mod error_rates;
 mod flips;
 mod held;
+mod inputs;
 mod judged;
 mod pairing;
 mod rates;
@@ -311,6 +312,19 @@ mod tests {
         let found = compare(&a, &b, 0.0).expect("comparable");
         assert!(found.warnings[0].starts_with("b lacks 2 cases of a: s/c03, s/c04"), "{:?}", found.warnings);
         assert!(found.conclusion.starts_with("b lacks 2 cases of a"), "{}", found.conclusion);
+    }
+
+    #[test]
+    fn one_question_under_eight_names_is_one_case_of_a_population() {
+        let (mut a, mut b) = (run("a", &[1; 8], 1), run("b", &[0; 8], 1));
+        let apart = compare(&a, &b, 0.0).expect("comparable");
+        assert_eq!((apart.rows[0].cases, apart.regression), (8, true));
+        for case in [&mut a, &mut b].into_iter().flat_map(|side| &mut side.cases[1..]) {
+            case.copy_of = "s/c00".into();
+        }
+        let together = compare(&a, &b, 0.0).expect("comparable");
+        assert_eq!((together.rows[0].cases, together.regression), (1, false));
+        assert_eq!(together.flips.len(), 8, "each name is still seen to fail");
     }
 
     #[test]

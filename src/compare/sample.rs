@@ -32,6 +32,7 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
         .into(),
         text: "t".into(),
         expected: "e".into(),
+        copy_of: String::new(),
         trials_run: (1..=*trials)
             .map(|repetition| TrialOutcome {
                 id: format!("s/{case}/tool-rag.base.{repetition}"),

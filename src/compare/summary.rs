@@ -150,6 +150,10 @@ pub(crate) struct CaseFigures {
     /// Digest of the expectations and exclusions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub expected: String,
+    /// `scenario/case` of the first case with the same input; empty for that one, and where the criteria are about the
+    /// suite alone (see [`crate::plan::Plan::first_alike`]).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub copy_of: String,
     /// The trials one by one, in plan order; a baseline file holds none.
     #[serde(skip)]
     pub trials_run: Vec<TrialOutcome>,
