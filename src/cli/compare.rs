@@ -14,7 +14,8 @@ use crate::report::comparison::{self, Shown};
 use crate::report::variants;
 use crate::stats::{ALPHA, power::fewest_cases};
 use crate::suite::evaluation;
-use crate::trace::{self, Arm, text::plural};
+use crate::trace::text::{count, plural};
+use crate::trace::{self, Arm};
 use schemars::JsonSchema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -270,16 +271,27 @@ pub(super) fn decided(found: &Comparison, comparing: &Comparing, exit: Exit) -> 
             "--fail-on flip: a case that passed on the older side fails now, in every repetition".to_owned()
         }
         (Some(FailOn::Flip), Exit::Passed) => {
-            format!("--fail-on flip: no case that passed on the older side fails now{fewer}")
+            format!("--fail-on flip: no case that passed on the older side fails now{fewer}{}", dropped(found.dropped))
         }
         (Some(FailOn::Flip), Exit::Usage) => format!("--fail-on flip: {}", found.too_few_repetitions()?),
         (Some(FailOn::Regression), Exit::Usage) => format!("--fail-on regression: {}", found.too_few_cases()?),
         (Some(FailOn::Regression), Exit::Failed) => {
             "--fail-on regression: a required criterion is worse beyond the margin".to_owned()
         }
+        (Some(FailOn::Regression), Exit::Passed) if found.dropped > 0 => {
+            format!("--fail-on regression: no required criterion is worse beyond the margin{}", dropped(found.dropped))
+        }
         (Some(_), Exit::Incomplete) => "--fail-on: trials could not be run, or nothing could be compared".to_owned(),
         _ => return None,
     })
+}
+
+/// What the condition says nothing about: a failing case is as easily dropped as mended.
+fn dropped(cases: u64) -> String {
+    if cases == 0 {
+        return String::new();
+    }
+    format!("; {} of the older side no longer there, so not compared", count(cases, "case is", "cases are"))
 }
 
 fn pass(cases: usize) -> String {

@@ -135,6 +135,9 @@ pub struct Comparison {
     pub margin: f64,
     /// Number of cases on both sides.
     pub cases: u64,
+    /// Number of cases of A, or of variants of a case, that B lacks.
+    #[serde(default)]
+    pub dropped: u64,
     /// Warnings that weaken the figures below: a partial run, dropped cases, early stopping.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

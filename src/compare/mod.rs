@@ -139,6 +139,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
         b: side(b),
         margin,
         cases: sentences::compared(&pairing),
+        dropped: pairing.only_a.len() as u64,
         warnings,
         differences,
         prompts,
@@ -312,6 +313,7 @@ mod tests {
         let found = compare(&a, &b, 0.0).expect("comparable");
         assert!(found.warnings[0].starts_with("b lacks 2 cases of a: s/c03, s/c04"), "{:?}", found.warnings);
         assert!(found.conclusion.starts_with("b lacks 2 cases of a"), "{}", found.conclusion);
+        assert_eq!(found.dropped, 2);
     }
 
     #[test]
