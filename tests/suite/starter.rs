@@ -38,25 +38,21 @@ fn the_table_of_the_starter_is_its_folder() {
         ("project", "/// Path below `project/`, and text.\npub(super) static FILES"),
         (
             "demo",
-            "\n/// The same of the files of `demo/`, which `ragcheck demo` has in place of the project's.\npub(super) static DEMO",
+            "/// The same of the files of `demo/`, which `ragcheck demo` has in place of the project's.\npub(super) static DEMO",
         ),
     ];
     let ignored = |name: &String| name.starts_with("reports/") || name.starts_with(".ragcheck/");
     let mut table = String::from(
-        "//! The files of `project/` and `demo/`. Written by `UPDATE=1 cargo test --test suite starter`.\n\n",
+        "//! The files of `project/` and `demo/`. Written by `UPDATE=1 cargo test --test suite starter`.\n\n\
+         macro_rules! texts {\n    ($folder:literal: $($name:literal)*) => {\n        \
+         &[$(($name, include_str!(concat!($folder, \"/\", $name)))),*]\n    };\n}\n",
     );
     for (folder, head) in sections {
-        let _ = writeln!(table, "{head}: &[(&str, &str)] = &[");
+        let _ = writeln!(table, "\n{head}: &[(&str, &str)] = texts! {{ \"{folder}\":");
         for name in files(&source.join(folder)).iter().filter(|name| !ignored(name)) {
-            let one = format!("    (\"{name}\", include_str!(\"{folder}/{name}\")),\n");
-            if one.len() <= 121 {
-                table += &one;
-            } else {
-                let _ =
-                    write!(table, "    (\n        \"{name}\",\n        include_str!(\"{folder}/{name}\"),\n    ),\n");
-            }
+            let _ = writeln!(table, "    \"{name}\"");
         }
-        table += "];\n";
+        table += "};\n";
     }
     let path = source.join("table.rs");
     if std::env::var_os("UPDATE").is_some() {
