@@ -57,14 +57,18 @@ fn checked(
     if let Some(loaded) = &report.loaded {
         diagnostics.extend(broken(loaded, cassettes));
         diagnostics.extend(unrecorded(loaded, cassettes));
+    }
+    let plan =
+        report.loaded.as_ref().and_then(|loaded| Some((loaded, plan::build(loaded, &Selection::default(), 0).ok()?)));
+    if let Some((loaded, plan)) = &plan {
         // Over some of the project's scenarios, what its criteria leave undecided decides nothing.
         let decided = !loaded.partial;
-        diagnostics.extend(too_few_cases(loaded, decided));
-        diagnostics.extend(poor_prospects(loaded, decided));
-        diagnostics.extend(unknown_ratings(loaded).filter(|_| paths.is_empty()));
-        diagnostics.extend(long_cases(loaded));
-        diagnostics.extend(ragged(loaded));
-        diagnostics.extend(without_units(loaded, paths.is_empty() && criteria.is_none()));
+        diagnostics.extend(too_few_cases(loaded, plan, decided));
+        diagnostics.extend(poor_prospects(loaded, plan, decided));
+        diagnostics.extend(unknown_ratings(loaded, plan).filter(|_| paths.is_empty()));
+        diagnostics.extend(long_cases(loaded, plan));
+        diagnostics.extend(ragged(plan));
+        diagnostics.extend(without_units(loaded, plan, paths.is_empty() && criteria.is_none()));
     }
     (Checked { diagnostics, files: report.files }, report.loaded)
 }

@@ -2,17 +2,17 @@
 //! repetitions that do not fill a unit, and no case that can be a unit.
 
 use crate::metric::{Tools, catalogue};
-use crate::plan::{self, Selection};
+use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded, resolve_metric};
 use crate::stats::population;
 use crate::suite::evaluation::{Prospect, prospects};
 use crate::trace::Arm;
+use crate::trace::text::plural;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One error for each case whose repetitions do not fill whole units of a criterion with several repetitions per unit.
-pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
-    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+pub(super) fn ragged(plan: &Plan) -> Vec<Diagnostic> {
     let mut repetitions: BTreeMap<(usize, usize, String), u32> = BTreeMap::new();
     for trial in plan.trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
         let number = repetitions.entry((trial.scenario, trial.case, trial.lane.variant.clone())).or_default();
@@ -43,15 +43,12 @@ pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
 
 /// One error for each required criterion that has no possible unit: no agent has a tool of its role, or every case is
 /// of another kind or excluded. Criteria on the whole run are included if `whole` says that they decide.
-pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
-    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+pub(super) fn without_units(loaded: &Loaded, plan: &Plan, whole: bool) -> Vec<Diagnostic> {
     let flows = crate::catalogues().flows;
     let roles = |flow: &str| flows.iter().find(|entry| entry.name == flow).filter(|entry| entry.tools.is_some());
-    let all = plan.criteria.criteria.iter().filter(|_| whole).map(|written| (None, written));
-    let gates = (0_usize..).zip(&plan.scenarios).flat_map(|(at, of)| of.gates.iter().map(move |gate| (Some(at), gate)));
     let mut found = Vec::new();
-    for (of, written) in all.chain(gates).filter(|(_, written)| written.is_required()) {
-        if plan.not_measured_ok.contains(&written.id) {
+    for (of, written) in plan.criteria_and_gates().filter(|(of, _)| whole || of.is_some()) {
+        if !written.is_required() || plan.not_measured_ok.contains(&written.id) {
             continue;
         }
         let asked = resolve_metric(&written.metric, &catalogue::entries()).ok();
@@ -65,7 +62,7 @@ pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
                 _ => None,
             })
         };
-        let can = |trial: &plan::PlannedTrial| {
+        let can = |trial: &PlannedTrial| {
             let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
             trial.lane.arm == metric.arm()
                 && !case.excluded_from.contains_key(&written.id)
@@ -80,59 +77,65 @@ pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
             Some(role) => format!("no agent here has a tool with the role `{}`", role.as_str()),
             None => "every case is of another kind, or left out".to_owned(),
         };
-        let file = match of {
-            Some(at) => plan.scenarios[at].file.as_str(),
-            None => file_of_criteria(loaded),
-        };
+        let file = file_of(loaded, plan, of);
         let message = format!("no case can be a unit of {} ({}): {why}", written.id, written.metric);
         let help = "write a case for it, remove it, or declare it under `not_measured_ok`";
-        found.push(Diagnostic::error("no-units", file, message).with_help(help.to_owned()));
+        found.push(Diagnostic::error("no-units", file, message).with_help(help));
     }
     found
 }
 
 /// One note for each required gate that cannot pass with its conversations, or that would rarely pass at a true rate
 /// that deserves it. Criteria on the whole run are included if `whole` says that they decide.
-pub(super) fn poor_prospects(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
-    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+pub(super) fn poor_prospects(loaded: &Loaded, plan: &Plan, whole: bool) -> Vec<Diagnostic> {
     let population = plan.criteria.estimand == Estimand::Population;
     // Too few cases are reported by `too_few_cases`.
     let told = |one: &Prospect| population && !one.can_pass();
     let note = |one: Prospect| {
-        let file = match one.scenario {
-            Some(at) => plan.scenarios[at].file.as_str(),
-            None => file_of_criteria(loaded),
-        };
+        let file = file_of(loaded, plan, one.scenario);
         let code = if one.can_pass() { "seldom-passes" } else { "cannot-pass" };
         let message = format!("{}: {}", one.key, one.sentence);
         let help = "add cases or repetitions, or lower the target; each conversation is counted as one unit";
-        Diagnostic::note(code, file, message).with_help(help.to_owned())
+        Diagnostic::note(code, file, message).with_help(help)
     };
-    let poor = prospects(&plan, whole).into_iter().filter(Prospect::is_poor).filter(|one| !told(one));
+    let poor = prospects(plan, whole).into_iter().filter(Prospect::is_poor).filter(|one| !told(one));
     poor.map(note).collect()
 }
 
 /// One note if ratings name trials that no scenario has.
-pub(super) fn unknown_ratings(loaded: &Loaded) -> Option<Diagnostic> {
+pub(super) fn unknown_ratings(loaded: &Loaded, plan: &Plan) -> Option<Diagnostic> {
     let (ratings, file) = (loaded.ratings.as_ref()?, loaded.project.ratings.as_ref()?);
-    let plan = plan::build(loaded, &Selection::default(), 0).ok()?;
     let mut unknown = ratings.keys().filter(|trial| plan.trials.place_of(trial).is_none());
     let first = unknown.next()?;
     let number = unknown.count() + 1;
     let message = format!("{number} of {} ratings name no trial of the project, first `{first}`", ratings.len());
     let help = "ratings belong to the trials of `trials.csv`: their ids change with scenario, case and variant";
-    Some(Diagnostic::note("unknown-rating", file, message).with_help(help.to_owned()))
+    Some(Diagnostic::note("unknown-rating", file, message).with_help(help))
 }
 
-/// File of the criteria on the whole run.
-fn file_of_criteria(loaded: &Loaded) -> &str {
-    if loaded.criteria_file.is_empty() { "ragcheck.yaml" } else { &loaded.criteria_file }
+/// File of a scenario's gates, or of the criteria on the whole run.
+fn file_of<'l>(loaded: &'l Loaded, plan: &'l Plan, of: Option<usize>) -> &'l str {
+    match of {
+        Some(at) => &plan.scenarios[at].file,
+        None if loaded.criteria_file.is_empty() => "ragcheck.yaml",
+        None => &loaded.criteria_file,
+    }
+}
+
+/// File of a criterion or gate, and its key in reports.
+pub(super) fn place<'l>(
+    loaded: &'l Loaded,
+    plan: &'l Plan,
+    of: Option<usize>,
+    written: &Criterion,
+) -> (&'l str, String) {
+    let scenario = of.map(|at| format!("{}/", plan.scenarios[at].name)).unwrap_or_default();
+    (file_of(loaded, plan, of), scenario + &written.id)
 }
 
 /// With `estimand: population`, one note for each required target that needs more cases than there are. Criteria on the
 /// whole run are included if `whole` says so.
-pub(super) fn too_few_cases(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
-    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+pub(super) fn too_few_cases(loaded: &Loaded, plan: &Plan, whole: bool) -> Vec<Diagnostic> {
     if plan.criteria.estimand != Estimand::Population {
         return Vec::new();
     }
@@ -141,12 +144,7 @@ pub(super) fn too_few_cases(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
         let cases = first.iter().filter(|((scenario, _), _)| of.is_none_or(|of| of == *scenario));
         cases.map(|(_, first)| first).collect::<BTreeSet<_>>().len()
     };
-    let whole = plan.criteria.criteria.iter().filter(|_| whole).map(|written| (None, written, distinct(None)));
-    let gates = plan.scenarios.iter().enumerate().flat_map(|(at, scenario)| {
-        let cases = distinct(Some(at));
-        scenario.gates.iter().map(move |gate| (Some(scenario), gate, cases))
-    });
-    let note = |(scenario, written, cases): (Option<&plan::PlannedScenario>, &Criterion, usize)| {
+    let note = |(of, written): (Option<usize>, &Criterion)| {
         let read = written.read(&catalogue::entries()).ok()?;
         let quantile =
             resolve_metric(&written.metric, &catalogue::entries()).ok()?.entry.figure.quantile().unwrap_or(0.95);
@@ -156,22 +154,20 @@ pub(super) fn too_few_cases(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
             GateKind::Point => return None,
         };
         let needed = population::cases_for(0.0, bound)?.max(u64::from(written.min_n.unwrap_or(0)));
+        let cases = distinct(of);
         if !written.is_required() || needed <= cases as u64 {
             return None;
         }
-        let (file, id) = match scenario {
-            Some(scenario) => (scenario.file.as_str(), format!("{}/{}", scenario.name, written.id)),
-            None => (file_of_criteria(loaded), written.id.clone()),
-        };
+        let (file, id) = place(loaded, plan, of, written);
         let message = format!(
             "{id} cannot pass: with `estimand: population` a rate of {:.1} % or more needs {needed} cases without a \
              failure, and there are {}",
             bound * 100.0,
-            if cases == 1 { "1 distinct case".to_owned() } else { format!("{cases} distinct cases") }
+            plural(cases, "distinct case")
         );
         let help =
             "write more cases (repetitions of a case add none), lower the target, or say `estimand: fixed_suite`";
-        Some(Diagnostic::note("too-few-cases", file, message).with_help(help.to_owned()))
+        Some(Diagnostic::note("too-few-cases", file, message).with_help(help))
     };
-    whole.chain(gates).filter_map(note).collect()
+    plan.criteria_and_gates().filter(|(of, _)| whole || of.is_some()).filter_map(note).collect()
 }

@@ -1,7 +1,8 @@
 //! Note of `ragcheck check` on a long case that dominates a rate per query.
 
+use super::decidable::place;
 use crate::metric::catalogue;
-use crate::plan::{self, Plan, Selection};
+use crate::plan::Plan;
 use crate::scenario::criteria::{Estimand, Per};
 use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded};
 use crate::settings::catalogue::Units;
@@ -15,19 +16,13 @@ const MOST: f64 = 2.0;
 
 /// One note for each required criterion that counts queries, and of which one long case takes more than half of what a
 /// run without a failure could prove.
-pub(super) fn long_cases(loaded: &Loaded) -> Vec<Diagnostic> {
-    let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
+pub(super) fn long_cases(loaded: &Loaded, plan: &Plan) -> Vec<Diagnostic> {
     if plan.criteria.estimand != Estimand::FixedSuite {
         return Vec::new();
     }
-    let whole = plan.criteria.criteria.iter().map(|written| (None, written));
-    let gates = (0_usize..).zip(&plan.scenarios).flat_map(|(at, of)| of.gates.iter().map(move |gate| (Some(at), gate)));
     let note = |(of, written): (Option<usize>, &Criterion)| {
-        let (id, turns, with, without) = longest(&plan, of, written)?;
-        let (file, key) = match of.map(|at| &plan.scenarios[at]) {
-            Some(scenario) => (scenario.file.as_str(), format!("{}/{}", scenario.name, written.id)),
-            None => (loaded.project.criteria.as_deref().unwrap_or("ragcheck.yaml"), written.id.clone()),
-        };
+        let (id, turns, with, without) = longest(plan, of, written)?;
+        let (file, key) = place(loaded, plan, of, written);
         let message = format!(
             "{key} counts queries, and the case `{id}` with its {turns} turns takes most of what they can show: without a failure at \
              least {}, and {} without this case",
@@ -35,9 +30,9 @@ pub(super) fn long_cases(loaded: &Loaded) -> Vec<Diagnostic> {
             at_least(without)
         );
         let help = "split the case, repeat the others, or count `per: conversation`";
-        Some(Diagnostic::note("long-case", file, message).with_help(help.to_owned()))
+        Some(Diagnostic::note("long-case", file, message).with_help(help))
     };
-    whole.chain(gates).filter_map(note).collect()
+    plan.criteria_and_gates().filter_map(note).collect()
 }
 
 /// The longest case of a criterion, its number of turns, and the lower bounds of a run without a failure with and

@@ -24,8 +24,8 @@ pub use selection::Selection;
 pub(crate) use trials::{Planned, Trials};
 pub(crate) use variant::{NamedRetrieval, PlannedVariant, VariantSettings};
 
-use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
+use crate::scenario::{Criteria, Criterion};
 use crate::settings::price::Prices;
 use crate::trace::{self, EXTERNAL, Lane, MeasuredAgreement, Mode};
 use schemars::JsonSchema;
@@ -136,6 +136,13 @@ pub struct Stopping {
 }
 
 impl Plan {
+    /// The criteria on the whole run, then the gates with the places of their scenarios.
+    pub fn criteria_and_gates(&self) -> impl Iterator<Item = (Option<usize>, &Criterion)> {
+        let whole = self.criteria.criteria.iter().map(|written| (None, written));
+        let gates = self.scenarios.iter().enumerate();
+        whole.chain(gates.flat_map(|(at, of)| of.gates.iter().map(move |gate| (Some(at), gate))))
+    }
+
     /// The scenario of a trial.
     pub fn scenario_of(&self, trial: &PlannedTrial) -> Option<&PlannedScenario> {
         self.scenarios.get(trial.scenario)

@@ -84,10 +84,8 @@ struct Gate {
 /// Prospects of all required gates of the plan that are decided by a bound, preceded by criteria on the whole run if
 /// `whole`.
 pub(crate) fn prospects(plan: &Plan, whole: bool) -> Vec<Prospect> {
-    let all = plan.criteria.criteria.iter().filter(|_| whole).map(|written| (None, written));
-    let gates = plan.scenarios.iter().enumerate();
-    let gates = gates.flat_map(|(at, of)| of.gates.iter().map(move |gate| (Some(at), gate)));
-    all.chain(gates).filter_map(|(of, written)| prospect(plan, of, written)).collect()
+    let asked = plan.criteria_and_gates().filter(|(of, _)| whole || of.is_some());
+    asked.filter_map(|(of, written)| prospect(plan, of, written)).collect()
 }
 
 fn prospect(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<Prospect> {
