@@ -6,21 +6,19 @@ use super::first_contact::{clients_of, usual_providers};
 use super::output::{self, Problem};
 use super::run::{forget_exit, keep, unused, write_reports};
 use super::score::print;
-use super::select::{current_folder, from_here, variables};
+use super::select::{current_folder, from_here, project, variables};
 use crate::report::DecidedExit;
-use crate::scenario;
 use crate::settings::Provider;
 use crate::suite::exec::{ExecOptions, ExecRun, Named, exec};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
 pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
     let folder = current_folder()?;
     let (file, criteria) = from_here(given.scenario.as_slice(), given.criteria.as_deref());
     let scenario = match file.into_iter().next() {
         Some(file) => Named::File(file),
-        None => usual(&folder)?,
+        None => usual()?,
     };
     let options = ExecOptions {
         mode: given.mode,
@@ -61,9 +59,8 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
 }
 
 /// A scenario with every provider of the project, and with the usual one of each API that none of them has.
-fn usual(folder: &Path) -> Result<Named, Problem> {
-    let root = scenario::find_root(folder);
-    let mut all = scenario::load_project(&root, &crate::catalogues())?.providers;
+fn usual() -> Result<Named, Problem> {
+    let mut all = project()?.1.providers;
     let mut added = BTreeMap::new();
     for (name, provider) in usual_providers() {
         let clients = clients_of(&provider.dialect);

@@ -4,7 +4,7 @@ use super::arguments::Score;
 use super::exit::Exit;
 use super::output::{Problem, remark};
 use super::score::print;
-use super::select::{current_folder, reports_folder};
+use super::select::{current_folder, project, reports_folder};
 use crate::gate::{Evaluation, Verdict};
 use crate::platform::files;
 use crate::scenario::{self, Criteria, Scenario};
@@ -84,8 +84,7 @@ fn too_few(evaluation: &Evaluation) -> Vec<String> {
 
 /// Criteria, ratings and prices of the project at the current folder; criteria that are named replace those of the project.
 fn of_project(are_named: bool) -> Result<OfProject, Problem> {
-    let root = scenario::find_root(&current_folder()?);
-    let project = scenario::load_project(&root, &crate::catalogues())?;
+    let (root, project) = project()?;
     let ratings = project.ratings.as_ref().map(|named| read_ratings(&root, named)).transpose()?;
     let criteria = project.criteria.as_ref().filter(|_| !are_named);
     let criteria = criteria.map(|named| read_criteria(&root.join(named))).transpose()?;

@@ -5,7 +5,6 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::knowledge::{KeywordEntry, KeywordIndex, PruneRule, Pruned, Upkeep, tokenize};
 use crate::platform::clock::{Clock, RealClock};
-use crate::scenario;
 use crate::settings::{KeywordIndexSettings, parse_age};
 use crate::trace::text::plural;
 use schemars::JsonSchema;
@@ -116,10 +115,8 @@ fn shown(entry: &KeywordEntry) -> String {
 
 /// The project's folder, and the keyword index that it declares.
 fn declared() -> Result<(PathBuf, Option<KeywordIndexSettings>), Problem> {
-    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
-    let root = scenario::find_root(&here);
-    let settings = scenario::load_project(&root, &crate::catalogues())?.keyword_index;
-    Ok((root, settings))
+    let (root, project) = super::select::project()?;
+    Ok((root, project.keyword_index))
 }
 
 /// The given file, else the project's.

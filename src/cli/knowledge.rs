@@ -8,7 +8,7 @@ use crate::knowledge::{
     prepare, store, vector_file,
 };
 use crate::provider::{Access, Embedder, RetryPolicy};
-use crate::scenario::{self, Project};
+use crate::scenario::Project;
 use crate::settings::{EmbeddingSettings, KnowledgeBaseSettings, ServerAddress};
 use crate::trial::{Variables, knowledge_access, without_services};
 use schemars::JsonSchema;
@@ -25,9 +25,7 @@ const TEXTS: usize = 16;
 /// # Errors
 /// If the knowledge base cannot be read, or a service it calls fails.
 pub(super) fn run(given: &Knowledge) -> Result<Exit, Problem> {
-    let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
-    let root = scenario::find_root(&here);
-    let project = scenario::load_project(&root, &crate::catalogues())?;
+    let (root, project) = super::select::project()?;
     let named = |base: &str| Base::named(&root, &project, base);
     let found = match &given.command {
         KnowledgeCommand::Search { base, query, top_k } => search(&named(base)?, query, *top_k)?,

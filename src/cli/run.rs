@@ -8,7 +8,7 @@ use super::history;
 use super::output::{self, Problem};
 use super::progress::ProgressLine;
 use super::score::print;
-use super::select::{bounded, load, newest_run, reports_folder, selection};
+use super::select::{bounded, load, reports_folder, selection, unless_newest};
 use super::watch::watch;
 use crate::gate::Verdict;
 use crate::plan::{Hold, Plan};
@@ -25,7 +25,7 @@ use crate::trial::Opened;
 use crate::trial::run::JournalError;
 use clap::Parser;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Maximum number of unused exchanges and missing trials listed.
@@ -301,15 +301,7 @@ fn run_again(done: &FinishedRun, mode: Mode, typed: &[String]) -> Option<String>
     if mode == Mode::Replay || !missed || until_decided || done.stopped.is_some() {
         return None;
     }
-    let is_newest = files::resolved(&newest_run(None)).ok() == files::resolved(&done.folder).ok();
-    let folder = relative(&done.folder);
-    Some(again(typed, (!is_newest).then_some(folder.as_path())))
-}
-
-/// A folder relative to the current one.
-fn relative(folder: &Path) -> PathBuf {
-    let here = std::env::current_dir().unwrap_or_default();
-    folder.strip_prefix(&here).unwrap_or(folder).to_owned()
+    Some(again(typed, unless_newest(&done.folder).as_deref()))
 }
 
 /// The command line that was `typed`, limited to trials that did not pass in the newest complete run or in the folder `of`.

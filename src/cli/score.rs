@@ -3,9 +3,8 @@
 use super::arguments::{Detail, Score};
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::select::newest_run;
+use super::select::unless_newest;
 use super::{import, runs};
-use crate::platform::files;
 use crate::suite::evaluation::{self, EvaluatedRun, ScoreError, SlicesError};
 use crate::trace::text::plural;
 use crate::{report, trace};
@@ -57,9 +56,7 @@ pub(super) fn print(evaluated: &EvaluatedRun, format: Detail, folder: &Path, aga
             let text = brief.unwrap_or_else(|| report::terminal(&view, output::width(), output::coloured()));
             output::result(&text);
             output::result(&format!("report: {}\n", folder.join(trace::INDEX_HTML).display()));
-            let newest = files::resolved(&newest_run(None)).ok() == files::resolved(folder).ok();
-            let here = std::env::current_dir().unwrap_or_default();
-            let named = (!newest).then(|| folder.strip_prefix(&here).unwrap_or(folder).display().to_string());
+            let named = unless_newest(folder).map(|folder| folder.display().to_string());
             let known = report::Known { folder: named.as_deref(), again };
             let to_do = report::what_to_do(&view, known, output::width(), output::coloured());
             if let Some(text) = &to_do {

@@ -15,6 +15,16 @@ pub(super) fn current_folder() -> Result<PathBuf, Problem> {
     std::env::current_dir().map_err(|why| Problem::Words(format!("the current folder cannot be read: {why}")))
 }
 
+/// The folder of the project, and its file.
+///
+/// # Errors
+/// All mistakes in the file.
+pub(super) fn project() -> Result<(PathBuf, Project), Problem> {
+    let root = scenario::find_root(&current_folder()?);
+    let project = scenario::load_project(&root, &crate::catalogues())?;
+    Ok((root, project))
+}
+
 /// Loads the named scenarios and criteria.
 ///
 /// # Errors
@@ -108,6 +118,13 @@ pub(super) fn newest_run(typed: Option<&Path>) -> PathBuf {
         },
         Path::to_path_buf,
     )
+}
+
+/// A run folder as the current folder sees it; `None` for the newest run, which needs no name.
+pub(super) fn unless_newest(folder: &Path) -> Option<PathBuf> {
+    let newest = files::resolved(&newest_run(None)).ok() == files::resolved(folder).ok();
+    let here = std::env::current_dir().unwrap_or_default();
+    (!newest).then(|| folder.strip_prefix(&here).unwrap_or(folder).to_owned())
 }
 
 /// The project's reports folder; the default one if the project file has mistakes.

@@ -9,6 +9,7 @@ use crate::serve::{self, Served, Service, ServiceOptions};
 use crate::suite::Suite;
 use crate::trial::{self, Opened, Variables};
 use std::sync::Arc;
+use tokio::runtime::{Builder, Runtime};
 
 /// Minimum characters of a token.
 const SHORTEST_TOKEN: usize = 16;
@@ -31,11 +32,7 @@ pub(super) fn run(given: &Serve) -> Result<Exit, Problem> {
     };
     let model = served.model_name();
     let service = Arc::new(Service::open(served, options).map_err(|why| why.to_string())?);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|why| format!("no runtime could be started: {why}"))?;
-    runtime.block_on(async {
+    started(&mut Builder::new_multi_thread())?.block_on(async {
         let listener = tokio::net::TcpListener::bind(given.listen)
             .await
             .map_err(|why| format!("{} cannot be listened on: {why}; try another --listen", given.listen))?;
@@ -86,6 +83,11 @@ fn served(given: &Serve, variables: Variables) -> Result<Served, Problem> {
     let mut opened = Opened::new(Arc::new(loaded), &plan).map_err(|why| why.to_string())?;
     opened.variables = variables;
     Ok(Served::new(opened, settings.clone()))
+}
+
+/// A runtime with timers and sockets.
+pub(super) fn started(runtime: &mut Builder) -> Result<Runtime, Problem> {
+    Ok(runtime.enable_all().build().map_err(|why| format!("no runtime could be started: {why}"))?)
 }
 
 /// Resolves on a signal to stop.

@@ -3,12 +3,14 @@
 use super::arguments::Simulate;
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::serve::started;
 use crate::platform::clock::RealClock;
 use crate::platform::files;
 use crate::scenario::{self, Diagnostic};
 use crate::simulator::{self, Behaviour, BehaviourError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use tokio::runtime::Builder;
 
 /// Serves until stopped.
 ///
@@ -16,11 +18,7 @@ use std::sync::Arc;
 /// If the behaviour cannot be read, or the port is in use.
 pub(super) fn run(given: &Simulate) -> Result<Exit, Problem> {
     let behaviour = simulator::load(&given.behaviour).map_err(|error| mistakes(given, error))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|why| format!("no runtime could be started: {why}"))?;
-    runtime.block_on(async {
+    started(&mut Builder::new_multi_thread())?.block_on(async {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, given.port));
         let clock = Arc::new(RealClock::start());
         let (bound, serving) = simulator::serve(behaviour, address, clock)

@@ -9,7 +9,6 @@ mod scan;
 
 use super::exit::Exit;
 use super::output::Problem;
-use crate::scenario;
 use crate::suite::recordings::{self, CassetteFile, ServiceDiff};
 use arguments::{Cassette, CassetteCommand};
 use schemars::JsonSchema;
@@ -52,7 +51,6 @@ fn cassettes(paths: &[PathBuf]) -> Result<Vec<CassetteFile>, Problem> {
     if !paths.is_empty() {
         return Ok(recordings::cassettes(&here, paths)?);
     }
-    let root = scenario::find_root(&here);
-    let all = root.join(scenario::load_project(&root, &crate::catalogues())?.cassettes);
-    Ok(recordings::cassettes(&here, &[all])?)
+    let (root, project) = super::select::project()?;
+    Ok(recordings::cassettes(&here, &[root.join(project.cassettes)])?)
 }

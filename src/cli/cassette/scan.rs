@@ -7,8 +7,7 @@ use super::arguments::Scan;
 use crate::cassette::{Find, Redactor};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
-use crate::cli::select::{current_folder, variables};
-use crate::scenario;
+use crate::cli::select::{current_folder, project, variables};
 use crate::suite::recordings::{known_secrets, scan, scan_files};
 use crate::trace::text::{plural, quote};
 use rayon::prelude::*;
@@ -25,8 +24,7 @@ const SHOWN: usize = 20;
 /// If a path does not exist or cannot be read: an unread file does not count as clean.
 pub(super) fn run(given: &Scan) -> Result<Exit, Problem> {
     let here = current_folder()?;
-    let root = scenario::find_root(&here);
-    let project = scenario::load_project(&root, &crate::catalogues())?;
+    let (root, project) = project()?;
     let redactor = Redactor::new(known_secrets(&project, variables(given.env_file.as_deref())?));
     let all = [root.join(&project.cassettes)];
     let files = scan_files(if given.paths.is_empty() { &all } else { &given.paths })?;

@@ -24,6 +24,8 @@ use super::arguments::{Init, Printed};
 use super::exit::Exit;
 use super::init::Initialised;
 use super::output::{self, Problem};
+use super::select::current_folder;
+use super::serve::started;
 use crate::flow::external::Unread;
 use crate::platform::clock::{Clock, RealClock};
 use crate::scenario::external::PORT;
@@ -41,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use summary::summary;
 use target::AgentTarget;
+use tokio::runtime::Builder;
 
 /// Why an agent was not met.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +77,7 @@ const SCENARIO: &str = "scenarios/agent.yaml";
 /// If a file of the project exists, the agent cannot be reached, or its reply cannot be read: nothing is written then.
 pub(super) fn run(given: &Init, agent: &str) -> Result<Exit, Problem> {
     services::checked(given.provider.as_deref())?;
-    let asked_in = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
+    let asked_in = current_folder()?;
     std::env::set_current_dir(&given.folder).map_err(|why| format!("{}: {why}", given.folder.display()))?;
     let there: Vec<&str> = OURS.into_iter().filter(|path| Path::new(path).symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
@@ -84,8 +87,7 @@ pub(super) fn run(given: &Init, agent: &str) -> Result<Exit, Problem> {
         )));
     }
     let question = given.question.as_deref().unwrap_or(QUESTION);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|why| format!("no runtime could be started: {why}"))?;
+    let runtime = started(&mut Builder::new_multi_thread())?;
     let target = AgentTarget::of(agent, given.path.as_deref(), &asked_in)?;
     let findings = runtime.block_on(async {
         tokio::select! {

@@ -17,9 +17,11 @@ use super::arguments::McpRecord;
 use super::exit::Exit;
 use super::looks_secret;
 use super::output::Problem;
+use super::serve::started;
 use crate::trial::{MCP_MOUNT, is_server_name};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use tokio::runtime::Builder;
 
 /// Variable that holds the address of a run's proxy.
 const PROXY: &str = "RAGCHECK_PROXY";
@@ -79,11 +81,7 @@ pub(super) fn run(given: &McpRecord) -> Result<Exit, Problem> {
     let name = name.ok_or_else(|| {
         Problem::Words("mcp-record: the server needs a name of a to z, 0 to 9 and `-`: --name NAME".to_owned())
     })?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|why| format!("no runtime could be started: {why}"))?;
+    let runtime = started(Builder::new_multi_thread().worker_threads(2))?;
     let secrets = super::variables().filter(|(name, value)| looks_secret(name, value)).collect();
     let url = format!("{}/{}/{name}", proxy.trim_end_matches('/'), MCP_MOUNT);
     let served = runtime.block_on(client::serve(url, secrets, given.server.clone()));

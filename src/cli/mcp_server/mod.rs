@@ -10,6 +10,7 @@ use super::arguments::McpServer;
 use super::exit::Exit;
 use super::mcp_record::{error, lines_of_stdin, lock};
 use super::output::{self, Problem};
+use super::serve::started;
 use crate::platform::files;
 use crate::provider::mcp::{Message, message, method};
 use crate::scenario;
@@ -19,6 +20,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
+use tokio::runtime::Builder;
 use tokio::task::{AbortHandle, JoinSet};
 use tools::{Call, Tool};
 
@@ -86,9 +88,7 @@ pub(super) fn run(given: &McpServer, granted: Vec<OsString>) -> Result<Exit, Pro
         calls: Mutex::default(),
         tasks: Mutex::default(),
     });
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|why| format!("no runtime could be started: {why}"))?;
-    runtime.block_on(async {
+    started(Builder::new_multi_thread().worker_threads(2))?.block_on(async {
         let mut input = lines_of_stdin();
         while let Some(line) = input.recv().await {
             match serde_json::from_str(&line) {

@@ -12,7 +12,7 @@ use super::arguments::{Printed, Promote};
 use super::exit::Exit;
 use super::import::{format_and_file, read_scenario};
 use super::output::{self, Problem};
-use super::select::{current_folder, variables};
+use super::select::{current_folder, project, variables};
 use crate::cassette::Redactor;
 use crate::platform::{files, secrets};
 use crate::scenario::{self, Scenario, Severity};
@@ -158,8 +158,7 @@ fn write(path: &Path, case: &str, here: &Path) -> Result<(), Problem> {
 
 /// Imports a recording as the lane of the case.
 fn lane(recording: &Path, scenario: &Scenario, given: &Promote, here: &Path) -> Result<(), Problem> {
-    let root = scenario::find_root(here);
-    let project = scenario::load_project(&root, &crate::catalogues())?;
+    let (root, project) = project()?;
     if crate::catalogues().flow(&scenario.flow).is_some_and(|flow| flow.tools.is_some()) {
         let why = "a recording of another tool is the lane of an external agent: the case is written without one";
         return Err(Problem::Words(format!("--recording: {why}")));

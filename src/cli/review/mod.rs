@@ -8,14 +8,14 @@ pub(super) use arguments::Review;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs;
-use super::select::current_folder;
-use super::serve::stopped;
+use super::select::project;
+use super::serve::{started, stopped};
 use crate::grader::Scope;
 use crate::platform::files;
-use crate::scenario;
 use crate::suite::review::{self, ReviewOptions};
 use crate::trace::text::{line, plural};
 use server::Session;
+use tokio::runtime::Builder;
 
 /// Serves the review of a run until it is stopped.
 ///
@@ -30,8 +30,7 @@ pub(super) fn run(given: &Review) -> Result<Exit, Problem> {
         let hint = if given.all { "" } else { "; --all shows every answer, not only those from both sources" };
         return Err(format!("nothing to review: no answer of {} qualifies{hint}", folder.display()).into());
     }
-    let root = scenario::find_root(&current_folder()?);
-    let project = scenario::load_project(&root, &crate::catalogues())?;
+    let (root, project) = project()?;
     let named = project.ratings.as_ref().map(|file| root.join(file));
     let file = given
         .ratings
@@ -56,9 +55,7 @@ pub(super) fn run(given: &Review) -> Result<Exit, Problem> {
         );
     }
     let session = Session::open(drawn.items, file.clone(), then.clone())?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|why| format!("no runtime could be started: {why}"))?;
-    runtime.block_on(async {
+    started(&mut Builder::new_multi_thread())?.block_on(async {
         let (address, server) = server::open(session, given.port)
             .await
             .map_err(|why| format!("127.0.0.1:{} cannot be listened on: {why}; try another --port", given.port))?;

@@ -6,7 +6,6 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::{runs, select};
 use crate::platform::files;
-use crate::scenario;
 use crate::suite::recordings::{known_secrets, lock};
 use crate::suite::storage::{Bucket, Kind, Outcome, RECORDINGS, StorageError, StoredSet, pull, push};
 use crate::trace::text::{plural, quote};
@@ -40,8 +39,7 @@ pub(in crate::cli) fn run(given: &Storage) -> Result<Exit, Problem> {
         }
         StorageCommand::Push { place, runs, recordings, replace } => {
             let (bucket, variables) = open(place)?;
-            let root = scenario::find_root(&select::current_folder()?);
-            let project = scenario::load_project(&root, &crate::catalogues())?;
+            let (root, project) = select::project()?;
             let redactor = Redactor::new(known_secrets(&project, variables));
             let _held = if *recordings { lock("storage push")? } else { None };
             let sets = if *recordings {
@@ -56,7 +54,6 @@ pub(in crate::cli) fn run(given: &Storage) -> Result<Exit, Problem> {
         }
         StorageCommand::Pull { place, runs, recordings, to, replace } => {
             let bucket = open(place)?.0;
-            let root = scenario::find_root(&select::current_folder()?);
             let _held = if *recordings { lock("storage pull")? } else { None };
             let sets: Vec<(Kind, String)> = if *recordings {
                 vec![(Kind::Recordings, RECORDINGS.to_owned())]
@@ -68,7 +65,10 @@ pub(in crate::cli) fn run(given: &Storage) -> Result<Exit, Problem> {
             };
             let folder = match to {
                 Some(to) => to.clone(),
-                None if *recordings => root.join(scenario::load_project(&root, &crate::catalogues())?.cassettes),
+                None if *recordings => {
+                    let (root, project) = select::project()?;
+                    root.join(project.cassettes)
+                }
                 None => select::reports_folder(),
             };
             let pulling = async |(kind, name): &(Kind, String)| pull(&bucket, (*kind, name), &folder, *replace).await;
