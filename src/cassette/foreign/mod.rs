@@ -43,17 +43,18 @@ const LONGEST_FILE: usize = 128 << 20;
 const NOWHERE: Place = Place { line: 0, column: 0, length: 1 };
 
 /// A format of another recorder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     /// VCR.py, in YAML or JSON.
+    #[value(name = "vcr")]
     VcrPy,
     /// Ruby VCR, in YAML or JSON.
     VcrRuby,
     /// go-vcr, versions 1 to 4.
     GoVcr,
-    /// HTTP Archive.
+    /// HAR, of browsers and of Polly.
     Har,
-    /// httprr, also compressed with gzip.
+    /// httprr of Go projects, also compressed with gzip.
     Httprr,
 }
 

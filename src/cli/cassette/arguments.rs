@@ -1,7 +1,8 @@
 //! Arguments of `ragcheck cassette`.
 
+use crate::cassette::foreign::Format;
 use crate::cli::arguments::{Bounds, Printed, ReportFile, Select, report_file};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Args)]
@@ -31,21 +32,6 @@ impl CassetteCommand {
     pub(crate) fn reports(&self) -> &[ReportFile] {
         if let Self::Refresh(given) = self { &given.report } else { &[] }
     }
-}
-
-/// Formats of other recorders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Foreign {
-    /// VCR.py, in YAML or JSON.
-    Vcr,
-    /// Ruby VCR, in YAML or JSON.
-    VcrRuby,
-    /// go-vcr, versions 1 to 4.
-    GoVcr,
-    /// HAR, of browsers and of Polly.
-    Har,
-    /// httprr of Go projects, also compressed with gzip.
-    Httprr,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -103,7 +89,7 @@ pub(crate) struct Import {
     pub paths: Vec<PathBuf>,
     /// The format of the files; without it, the content of each file shows it.
     #[arg(long, value_enum)]
-    pub format: Option<Foreign>,
+    pub format: Option<Format>,
     /// The scenario below whose name the cassettes are put; each file becomes a case of it, for a scenario of that name with
     /// `flow: external` to replay.
     #[arg(long, value_name = "NAME", default_value = "imported")]

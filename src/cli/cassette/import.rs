@@ -1,12 +1,11 @@
 //! `ragcheck cassette import`: imports cassettes of other recorders, redacted, one lane per file.
 
-use super::arguments::{Foreign, Import};
+use super::arguments::Import;
 use crate::cassette::Redactor;
 use crate::cassette::foreign::{Format, Refused};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
-use crate::cli::select::{current_folder, variables};
-use crate::scenario;
+use crate::cli::select::{current_folder, project, variables};
 use crate::suite::recordings::{self, CaseNames, ImportError, is_name, known_secrets};
 use crate::trace::text::{plural, quote};
 use schemars::JsonSchema;
@@ -20,8 +19,7 @@ use std::fmt::Write as _;
 /// If a path does not exist, or the scenario's name is not a valid folder name.
 pub(super) fn run(given: &Import) -> Result<Exit, Problem> {
     let here = current_folder()?;
-    let root = scenario::find_root(&here);
-    let project = scenario::load_project(&root, &crate::catalogues())?;
+    let (root, project) = project()?;
     if !is_name(&given.scenario) {
         return Err(Problem::Words(format!(
             "--scenario: `{}` is not a name: use a to z, 0 to 9 and `-`",
@@ -47,7 +45,7 @@ pub(super) fn run(given: &Import) -> Result<Exit, Problem> {
         let shown = quote(&file.display().to_string(), 400);
         let case = names.name(file);
         let target = recordings::Import { folder: &folder, scenario: &given.scenario, case: &case };
-        match recordings::import(file, given.format.map(format), target, &redactor) {
+        match recordings::import(file, given.format, target, &redactor) {
             Err(why) => {
                 output::remark(&format!("{shown}: not imported: {why}"));
                 let file = ImportedFile { why: Some(why.to_string()), ..ImportedFile::of(&shown) };
@@ -146,14 +144,4 @@ fn text(done: &Imported, whole: usize) -> String {
     let (exchanges, files) = (plural(done.exchanges, "exchange"), plural(done.files.len(), "file"));
     let _ = writeln!(text, "{exchanges} imported{refused}; {whole} of {files} whole");
     text
-}
-
-fn format(given: Foreign) -> Format {
-    match given {
-        Foreign::Vcr => Format::VcrPy,
-        Foreign::VcrRuby => Format::VcrRuby,
-        Foreign::GoVcr => Format::GoVcr,
-        Foreign::Har => Format::Har,
-        Foreign::Httprr => Format::Httprr,
-    }
 }
