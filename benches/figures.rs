@@ -10,7 +10,7 @@ use ragcheck::internals::cassette::{self, Cassette, Pool, Redactor, Request};
 use ragcheck::internals::gate::{Evaluator, TrialResult};
 use ragcheck::internals::plan::{Plan, PlannedTrial};
 use ragcheck::internals::provider::wire::openai_chat;
-use ragcheck::internals::report::{Format, Html, Pages, TimelineBuilder, View};
+use ragcheck::internals::report::{Pages, TimelineBuilder, View, html};
 use ragcheck::internals::trace::Trace;
 use serde_json::{Value, json};
 use std::hint::black_box;
@@ -143,7 +143,7 @@ fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
     criterion.bench_function("report/html of 1000 trials", |bencher| {
         bencher.iter(|| {
             let mut page = Vec::new();
-            Html.write(&view, &mut page).expect("memory");
+            html(&view, &mut page).expect("memory");
             page
         });
     });

@@ -79,7 +79,7 @@ pub mod provider {
 }
 
 pub mod report {
-    pub use crate::report::{Beside, Format, Html, Pages, TimelineBuilder, View};
+    pub use crate::report::{Beside, Pages, TimelineBuilder, View, html};
 }
 
 pub mod scenario {

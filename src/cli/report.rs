@@ -32,10 +32,10 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     let name = given.to.as_str();
     let table = encoding.and_then(|_| given.rows.to_possible_value());
     let format = report::named(name)
-        .find(|format| table.as_ref().is_none_or(|table| format.file().split('.').next() == Some(table.get_name())))
+        .find(|format| table.as_ref().is_none_or(|table| format.file.split('.').next() == Some(table.get_name())))
         .ok_or_else(|| format!("no report format is called `{name}`"))?;
     let mut out = Vec::new();
-    format.write(&evaluated.view(), &mut out).map_err(|why| format!("the report cannot be made: {why}"))?;
+    (format.write)(&evaluated.view(), &mut out).map_err(|why| format!("the report cannot be made: {why}"))?;
     output::report(&out, name);
     Ok(Exit::Passed)
 }

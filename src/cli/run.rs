@@ -205,10 +205,10 @@ pub(super) fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), P
 pub(super) fn write_reports(wanted: &[ReportFile], evaluated: &EvaluatedRun) -> Result<(), Problem> {
     for ReportFile { format, file } in wanted {
         let unwritten = |why: std::io::Error| Problem::unwritten(file, &why);
-        let of_criteria = |one: &&dyn Format| format != "csv" || one.file() == trace::CRITERIA_CSV;
+        let of_criteria = |one: &&Format| format != "csv" || one.file == trace::CRITERIA_CSV;
         let Some(maker) = report::named(format).find(of_criteria) else { continue };
         let mut bytes = Vec::new();
-        maker.write(&evaluated.view(), &mut bytes).map_err(unwritten)?;
+        (maker.write)(&evaluated.view(), &mut bytes).map_err(unwritten)?;
         let bytes = secrets::clean_text_bytes(&bytes);
         let above = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = above.filter(|folder| !folder.is_dir()) {

@@ -66,7 +66,7 @@ pub(super) fn print(evaluated: &EvaluatedRun, format: Detail, folder: &Path, aga
         Detail::Nothing => {}
         Detail::Json => {
             let mut text = Vec::new();
-            let formats = report::named("json").try_for_each(|format| format.write(&view, &mut text));
+            let formats = report::named("json").try_for_each(|format| (format.write)(&view, &mut text));
             match formats {
                 Ok(()) => output::json(&String::from_utf8_lossy(&text)),
                 Err(why) => output::remark(&format!("error: the result cannot be printed: {why}")),

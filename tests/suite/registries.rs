@@ -44,7 +44,7 @@ const REGISTRIES: [Registry; 4] = [
         folder: "report/formats",
         table: "report/formats/mod.rs",
         list: "formats",
-        mark: "const FORMATS: &[&dyn Format]",
+        mark: "const FORMATS: &[Format]",
         at_least: 6,
     },
 ];

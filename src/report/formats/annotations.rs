@@ -8,41 +8,28 @@ use crate::report::{Format, View};
 use crate::trace::text;
 use std::io::{self, Write};
 
-pub(super) const FORMATS: &[&dyn Format] = &[&Annotations];
-
-/// Writes `annotations.txt`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Annotations;
+pub(super) const FORMATS: &[Format] = &[Format { name: "annotations", file: "annotations.txt", write }];
 
 /// GitHub shows ten annotations per kind and step.
 const MOST: usize = 10;
 /// Maximum characters of one annotation.
 const LENGTH: usize = 1_500;
 
-impl Format for Annotations {
-    fn name(&self) -> &'static str {
-        "annotations"
-    }
-
-    fn file(&self) -> &'static str {
-        "annotations.txt"
-    }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let mut found = to_do(view);
-        found.sort_by_key(|one| one.state.in_brief());
-        let mut shown = [0; 2];
-        for one in &found {
-            // Failures that do not fail the job are warnings.
-            let warning = view.exit_code() == 0 || matches!(one.state, State::FailsOnBaseToo | State::Undecided);
-            let place = &mut shown[usize::from(warning)];
-            *place += 1;
-            if *place <= MOST {
-                annotate(one, if warning { "warning" } else { "error" }, out)?;
-            }
+/// Writes `annotations.txt`.
+fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut found = to_do(view);
+    found.sort_by_key(|one| one.state.in_brief());
+    let mut shown = [0; 2];
+    for one in &found {
+        // Failures that do not fail the job are warnings.
+        let warning = view.exit_code() == 0 || matches!(one.state, State::FailsOnBaseToo | State::Undecided);
+        let place = &mut shown[usize::from(warning)];
+        *place += 1;
+        if *place <= MOST {
+            annotate(one, if warning { "warning" } else { "error" }, out)?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 fn annotate(one: &ToDo, kind: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -83,7 +70,7 @@ mod tests {
     #[test]
     fn every_line_is_one_command_at_the_line_of_its_case() {
         let run = sample::run(2);
-        let text = written(&Annotations, &run.view());
+        let text = written(&FORMATS[0], &run.view());
         assert!(text.contains("title=FAILS%3A heat-pumps/skips-the-manual::"), "{text}");
         assert!(text.lines().all(|line| line.starts_with("::error ") || line.starts_with("::warning ")), "{text}");
         assert!(text.lines().any(|line| line.contains("file=") && line.contains(",line=")), "{text}");
@@ -93,7 +80,7 @@ mod tests {
     fn what_does_not_fail_the_job_is_a_warning() {
         let run = sample::run(2);
         let decided = DecidedExit { exit_code: 0, why: "--fail-on flip: no case fails that passed".into() };
-        let text = written(&Annotations, &View { decided: Some(&decided), ..run.view() });
+        let text = written(&FORMATS[0], &View { decided: Some(&decided), ..run.view() });
         assert!(text.contains("title=FAILS%3A heat-pumps/skips-the-manual::"), "{text}");
         assert!(text.lines().all(|line| line.starts_with("::warning ")), "{text}");
     }
@@ -126,6 +113,6 @@ mod tests {
         let mut run = sample::run(1);
         let group = run.evaluation.errors.first().cloned().expect("an error");
         run.evaluation.errors = vec![group; 30];
-        assert_eq!(written(&Annotations, &run.view()).lines().filter(|line| line.starts_with("::error")).count(), MOST);
+        assert_eq!(written(&FORMATS[0], &run.view()).lines().filter(|line| line.starts_with("::error")).count(), MOST);
     }
 }

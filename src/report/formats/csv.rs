@@ -15,20 +15,11 @@ use crate::trace::text::cell;
 use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV, VIOLATIONS_CSV};
 use std::io::{self, Write};
 
-pub(super) const FORMATS: &[&dyn Format] =
-    &[&Trials(Encoding::Csv), &Criteria(Encoding::Csv), &Violations(Encoding::Csv)];
-
-/// Writes `trials.csv` or `trials.parquet`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Trials(pub(in crate::report) Encoding);
-
-/// Writes `criteria.csv` or `criteria.parquet`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Criteria(pub(in crate::report) Encoding);
-
-/// Writes `violations.csv` or `violations.parquet`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Violations(pub(in crate::report) Encoding);
+pub(super) const FORMATS: &[Format] = &[
+    Format { name: "csv", file: TRIALS_CSV, write: |view, out| trials(view, out, Encoding::Csv) },
+    Format { name: "csv", file: CRITERIA_CSV, write: |view, out| criteria(view, out, Encoding::Csv) },
+    Format { name: "csv", file: VIOLATIONS_CSV, write: |view, out| violations(view, out, Encoding::Csv) },
+];
 
 /// Meaning of `part`, in every file.
 pub(in crate::report) const PART: &str = "which part of the planned run this is, in words; empty for a complete run";
@@ -276,62 +267,35 @@ pub(crate) fn violation_columns<'a>() -> Vec<Column<ViolationCells<'a>>> {
     ]
 }
 
-impl Format for Trials {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn file(&self) -> &'static str {
-        self.0.file(TRIALS_CSV, "trials.parquet")
-    }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let (part, from) = (view.evaluation.part.as_str(), SourceColumns::of(&view.evaluation.sources));
-        let rows = view.evaluation.trials.iter().map(|trial| TrialCells { trial, part, from: &from });
-        self.0.write(out, &trial_columns(), rows)
-    }
+/// Writes `trials.csv` or `trials.parquet`.
+pub(super) fn trials(view: &View<'_>, out: &mut dyn Write, encoding: Encoding) -> io::Result<()> {
+    let (part, from) = (view.evaluation.part.as_str(), SourceColumns::of(&view.evaluation.sources));
+    let rows = view.evaluation.trials.iter().map(|trial| TrialCells { trial, part, from: &from });
+    encoding.write(out, &trial_columns(), rows)
 }
 
-impl Format for Criteria {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn file(&self) -> &'static str {
-        self.0.file(CRITERIA_CSV, "criteria.parquet")
-    }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let gates = (view.evaluation.criteria.len() + view.evaluation.gates.len()) as u64;
-        let rows = (0..).zip(view.evaluation.rows()).map(|(place, result)| CriterionCells {
-            result,
-            self_test: place >= gates,
-            part: &view.evaluation.part,
-            target: target(&result.target),
-            from: SourceColumns::of(&result.sources),
-        });
-        self.0.write(out, &criterion_columns(), rows)
-    }
+/// Writes `criteria.csv` or `criteria.parquet`.
+pub(super) fn criteria(view: &View<'_>, out: &mut dyn Write, encoding: Encoding) -> io::Result<()> {
+    let gates = (view.evaluation.criteria.len() + view.evaluation.gates.len()) as u64;
+    let rows = (0..).zip(view.evaluation.rows()).map(|(place, result)| CriterionCells {
+        result,
+        self_test: place >= gates,
+        part: &view.evaluation.part,
+        target: target(&result.target),
+        from: SourceColumns::of(&result.sources),
+    });
+    encoding.write(out, &criterion_columns(), rows)
 }
 
-impl Format for Violations {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn file(&self) -> &'static str {
-        self.0.file(VIOLATIONS_CSV, "violations.parquet")
-    }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let part = view.evaluation.part.as_str();
-        let results = view.evaluation.rows();
-        let results: Vec<_> = results.map(|result| (result, SourceColumns::of(&result.sources))).collect();
-        let rows = results.iter().flat_map(|(result, from)| {
-            result.violations.iter().map(move |violation| ViolationCells { result, violation, part, from })
-        });
-        self.0.write(out, &violation_columns(), rows)
-    }
+/// Writes `violations.csv` or `violations.parquet`.
+pub(super) fn violations(view: &View<'_>, out: &mut dyn Write, encoding: Encoding) -> io::Result<()> {
+    let part = view.evaluation.part.as_str();
+    let results = view.evaluation.rows();
+    let results: Vec<_> = results.map(|result| (result, SourceColumns::of(&result.sources))).collect();
+    let rows = results.iter().flat_map(|(result, from)| {
+        result.violations.iter().map(move |violation| ViolationCells { result, violation, part, from })
+    });
+    encoding.write(out, &violation_columns(), rows)
 }
 
 /// Sources of figures, as columns; several are joined by `; `.
@@ -401,7 +365,7 @@ mod tests {
     #[test]
     fn each_trial_has_one_row_under_the_named_columns() {
         let run = sample::run(2);
-        let rows = read(&written(&Trials(Encoding::Csv), &run.view()));
+        let rows = read(&written(&FORMATS[0], &run.view()));
         assert_eq!(rows[0], trial_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         assert_eq!(rows.len(), run.evaluation.trials.len() + 1);
         for (row, trial) in rows[1..].iter().zip(run.evaluation.trials.iter()) {
@@ -424,7 +388,7 @@ mod tests {
     #[test]
     fn each_violation_is_a_row_with_its_criterion_trial_and_reason() {
         let run = sample::run(2);
-        let rows = read(&written(&Violations(Encoding::Csv), &run.view()));
+        let rows = read(&written(&FORMATS[2], &run.view()));
         assert_eq!(rows[0], violation_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         let results = || run.evaluation.rows();
         assert_eq!(rows.len() - 1, results().map(|row| row.violations.len()).sum::<usize>());
@@ -436,7 +400,7 @@ mod tests {
     #[test]
     fn criteria_and_gates_have_one_row_each_with_empty_cells_for_unknown_figures() {
         let run = sample::run(1);
-        let rows = read(&written(&Criteria(Encoding::Csv), &run.view()));
+        let rows = read(&written(&FORMATS[1], &run.view()));
         assert_eq!(rows[0], criterion_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         assert_eq!(rows.len(), run.evaluation.criteria.len() + run.evaluation.gates.len() + 1);
         let unmeasured = rows.iter().find(|row| row[6] == "NOT_MEASURED").expect("the sample has one");

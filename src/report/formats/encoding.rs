@@ -24,24 +24,6 @@ impl Encoding {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Csv => "csv",
-            #[cfg(feature = "parquet")]
-            Self::Parquet => "parquet",
-        }
-    }
-
-    /// The name of a table's file.
-    #[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "there are no such files"))]
-    pub(super) fn file(self, csv: &'static str, parquet: &'static str) -> &'static str {
-        match self {
-            Self::Csv => csv,
-            #[cfg(feature = "parquet")]
-            Self::Parquet => parquet,
-        }
-    }
-
     /// Writes a table.
     pub(crate) fn write<R>(
         self,

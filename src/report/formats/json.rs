@@ -11,49 +11,36 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-pub(super) const FORMATS: &[&dyn Format] = &[&Json];
+pub(super) const FORMATS: &[Format] = &[Format { name: "json", file: RUN, write }];
 
 /// Writes `run.json`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Json;
-
-impl Format for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
-    fn file(&self) -> &'static str {
-        RUN
-    }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let Evaluation { exit_code, conclusion, trials, .. } = view.evaluation;
-        let (ended, conclusion) = match view.decided {
-            None => (*exit_code, conclusion.clone()),
-            Some(DecidedExit { exit_code: ended, why }) => {
-                (*ended, format!("{why}; the criteria alone: exit code {exit_code}, {conclusion}"))
-            }
-        };
-        let frame = Evaluation { exit_code: ended, conclusion, trials: Arc::default(), ..view.evaluation.clone() };
-        let frame = clean(&frame)?;
-        let before = frame.strip_suffix(NO_TRIALS.as_bytes()).ok_or_else(|| io::Error::other("trials are not last"))?;
-        out.write_all(before)?;
-        let mut begun = false;
-        let parts: Vec<usize> = (0..trials.len()).step_by(PART).collect();
-        for parts in parts.chunks(2 * rayon::current_num_threads()) {
-            let texts = parts.par_iter().map(|start| clean(&Part { trials: trials.within(*start..start + PART) }));
-            for text in texts.collect::<io::Result<Vec<_>>>()? {
-                let rows =
-                    text.strip_prefix(PART_BEGINS.as_bytes()).and_then(|rest| rest.strip_suffix(PART_ENDS.as_bytes()));
-                let Some(rows) = rows else { continue };
-                out.write_all(if begun { b"," } else { b"[" })?;
-                out.write_all(rows)?;
-                begun = true;
-            }
+fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Evaluation { exit_code, conclusion, trials, .. } = view.evaluation;
+    let (ended, conclusion) = match view.decided {
+        None => (*exit_code, conclusion.clone()),
+        Some(DecidedExit { exit_code: ended, why }) => {
+            (*ended, format!("{why}; the criteria alone: exit code {exit_code}, {conclusion}"))
         }
-        out.write_all(if begun { PART_ENDS } else { NO_TRIALS }.as_bytes())?;
-        out.write_all(b"\n")
+    };
+    let frame = Evaluation { exit_code: ended, conclusion, trials: Arc::default(), ..view.evaluation.clone() };
+    let frame = clean(&frame)?;
+    let before = frame.strip_suffix(NO_TRIALS.as_bytes()).ok_or_else(|| io::Error::other("trials are not last"))?;
+    out.write_all(before)?;
+    let mut begun = false;
+    let parts: Vec<usize> = (0..trials.len()).step_by(PART).collect();
+    for parts in parts.chunks(2 * rayon::current_num_threads()) {
+        let texts = parts.par_iter().map(|start| clean(&Part { trials: trials.within(*start..start + PART) }));
+        for text in texts.collect::<io::Result<Vec<_>>>()? {
+            let rows =
+                text.strip_prefix(PART_BEGINS.as_bytes()).and_then(|rest| rest.strip_suffix(PART_ENDS.as_bytes()));
+            let Some(rows) = rows else { continue };
+            out.write_all(if begun { b"," } else { b"[" })?;
+            out.write_all(rows)?;
+            begun = true;
+        }
     }
+    out.write_all(if begun { PART_ENDS } else { NO_TRIALS }.as_bytes())?;
+    out.write_all(b"\n")
 }
 
 /// Number of trials whose text is made at once.
@@ -91,7 +78,7 @@ mod tests {
     #[test]
     fn a_judgement_reads_back_as_it_was() {
         let run = sample::run(1);
-        let read: Evaluation = serde_json::from_str(&written(&Json, &run.view())).expect("run.json is JSON");
+        let read: Evaluation = serde_json::from_str(&written(&FORMATS[0], &run.view())).expect("run.json is JSON");
         assert_eq!(read, run.evaluation);
     }
     #[test]
@@ -101,7 +88,7 @@ mod tests {
         for number in [0, 1, PART - 1, PART, PART + 1, 3 * PART + 7] {
             run.evaluation.trials = Arc::new(some.iter().cycle().take(number).cloned().collect());
             let whole = serde_json::to_string_pretty(&run.evaluation).expect("JSON") + "\n";
-            assert!(written(&Json, &run.view()) == whole, "{number} trials");
+            assert!(written(&FORMATS[0], &run.view()) == whole, "{number} trials");
         }
     }
 
@@ -110,7 +97,7 @@ mod tests {
         let run = sample::run(1);
         let decided = DecidedExit { exit_code: 0, why: "--fail-on flip: no case fails that passed".into() };
         let view = View { decided: Some(&decided), ..run.view() };
-        let read: Evaluation = serde_json::from_str(&written(&Json, &view)).expect("run.json is JSON");
+        let read: Evaluation = serde_json::from_str(&written(&FORMATS[0], &view)).expect("run.json is JSON");
         assert_eq!(read.exit_code, 0);
         let alone = format!("{}; the criteria alone: exit code {}, ", decided.why, run.evaluation.exit_code);
         assert!(read.conclusion.starts_with(&alone), "{}", read.conclusion);

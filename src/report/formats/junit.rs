@@ -11,44 +11,31 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::io::{self, Write};
 use std::time::Duration;
 
-pub(super) const FORMATS: &[&dyn Format] = &[&Junit];
+pub(super) const FORMATS: &[Format] = &[Format { name: "junit", file: "junit.xml", write }];
 
 /// Writes `junit.xml`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Junit;
-
-impl Format for Junit {
-    fn name(&self) -> &'static str {
-        "junit"
+fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let evaluation = view.evaluation;
+    let mut report = Report::new("ragcheck");
+    report.add_test_suite(suite("criteria", evaluation.criteria.iter().map(criterion)));
+    report.add_test_suite(suite("gates", evaluation.gates.iter().map(criterion)));
+    if !evaluation.self_tests.is_empty() {
+        report.add_test_suite(suite("self-tests", evaluation.self_tests.iter().map(criterion)));
     }
-
-    fn file(&self) -> &'static str {
-        "junit.xml"
+    if let Some(decided) = view.decided.filter(|decided| decided.exit_code != 0) {
+        report.add_test_suite(suite("exit code", std::iter::once(exit(decided))));
     }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let evaluation = view.evaluation;
-        let mut report = Report::new("ragcheck");
-        report.add_test_suite(suite("criteria", evaluation.criteria.iter().map(criterion)));
-        report.add_test_suite(suite("gates", evaluation.gates.iter().map(criterion)));
-        if !evaluation.self_tests.is_empty() {
-            report.add_test_suite(suite("self-tests", evaluation.self_tests.iter().map(criterion)));
+    let mut names: Vec<&str> = Vec::new();
+    for trial in evaluation.trials.iter() {
+        if names.last() != Some(&trial.scenario) && !names.contains(&trial.scenario) {
+            names.push(trial.scenario);
         }
-        if let Some(decided) = view.decided.filter(|decided| decided.exit_code != 0) {
-            report.add_test_suite(suite("exit code", std::iter::once(exit(decided))));
-        }
-        let mut names: Vec<&str> = Vec::new();
-        for trial in evaluation.trials.iter() {
-            if names.last() != Some(&trial.scenario) && !names.contains(&trial.scenario) {
-                names.push(trial.scenario);
-            }
-        }
-        for name in names {
-            let own = evaluation.trials.iter().filter(|one| one.scenario == name);
-            report.add_test_suite(suite(name, own.map(|one| trial(&one))));
-        }
-        report.serialize(out).map_err(io::Error::other)
     }
+    for name in names {
+        let own = evaluation.trials.iter().filter(|one| one.scenario == name);
+        report.add_test_suite(suite(name, own.map(|one| trial(&one))));
+    }
+    report.serialize(out).map_err(io::Error::other)
 }
 
 fn suite(name: &str, tests: impl Iterator<Item = TestCase>) -> TestSuite {
@@ -127,7 +114,7 @@ mod tests {
 
     #[test]
     fn every_opened_element_is_closed_and_nothing_hostile_is_markup() {
-        let text = written(&Junit, &sample::run(2).view());
+        let text = written(&FORMATS[0], &sample::run(2).view());
         let mut open = Vec::new();
         for tag in text.split('<').skip(1) {
             let tag = tag.split('>').next().expect("a tag has an end");
@@ -144,7 +131,7 @@ mod tests {
     #[test]
     fn each_trial_and_each_criterion_is_one_test() {
         let run = sample::run(2);
-        let tests = written(&Junit, &run.view()).matches("<testcase ").count();
+        let tests = written(&FORMATS[0], &run.view()).matches("<testcase ").count();
         let evaluation = &run.evaluation;
         assert_eq!(tests, evaluation.trials.len() + evaluation.criteria.len() + evaluation.gates.len());
     }
@@ -154,7 +141,7 @@ mod tests {
         let run = sample::run(2);
         let with = |exit_code| {
             let decided = DecidedExit { exit_code, why: "the test runner ended with exit code 7".into() };
-            written(&Junit, &View { decided: Some(&decided), ..run.view() })
+            written(&FORMATS[0], &View { decided: Some(&decided), ..run.view() })
         };
         for (exit_code, element) in [(1, "failure"), (3, "error")] {
             let test = format!("<testcase name=\"exit code {exit_code}\" classname=\"exit code\">");
@@ -163,7 +150,7 @@ mod tests {
             let message = format!("<{element} message=\"the test runner ended with exit code 7\"");
             assert!(after.trim_start().starts_with(&message), "{after:.200}");
         }
-        assert_eq!(with(0), written(&Junit, &run.view()), "a run that passes fails no test");
+        assert_eq!(with(0), written(&FORMATS[0], &run.view()), "a run that passes fails no test");
     }
 
     #[test]

@@ -15,11 +15,8 @@ use crate::trace::columns::{Column, column, decimal_column, whole_column};
 use crate::trace::text::cell;
 use std::io::{self, Write};
 
-pub(super) const FORMATS: &[&dyn Format] = &[&Figures(Encoding::Csv)];
-
-/// Writes `latency.csv` or `latency.parquet`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Figures(pub(in crate::report) Encoding);
+pub(super) const FORMATS: &[Format] =
+    &[Format { name: "csv", file: LATENCY_CSV, write: |view, out| latency(view, out, Encoding::Csv) }];
 
 /// Values of one row.
 pub(crate) struct Figure<'a> {
@@ -94,20 +91,11 @@ pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
     ]
 }
 
-impl Format for Figures {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn file(&self) -> &'static str {
-        self.0.file(LATENCY_CSV, "latency.parquet")
-    }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let (part, from) = (view.evaluation.part.as_str(), SourceColumns::of(&view.evaluation.sources));
-        let rows = view.evaluation.latency.iter().flat_map(|of| figures(of, part, &from));
-        self.0.write(out, &columns(), rows)
-    }
+/// Writes `latency.csv` or `latency.parquet`.
+pub(super) fn latency(view: &View<'_>, out: &mut dyn Write, encoding: Encoding) -> io::Result<()> {
+    let (part, from) = (view.evaluation.part.as_str(), SourceColumns::of(&view.evaluation.sources));
+    let rows = view.evaluation.latency.iter().flat_map(|of| figures(of, part, &from));
+    encoding.write(out, &columns(), rows)
 }
 
 /// Figures of one flow, variant and kind of evidence.
@@ -164,7 +152,7 @@ mod tests {
     #[test]
     fn every_figure_is_a_row_and_the_means_of_the_stages_sum_to_the_total() {
         let run = sample::run(3);
-        let text = written(&Figures(Encoding::Csv), &run.view());
+        let text = written(&FORMATS[0], &run.view());
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<Vec<String>> =
             reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect()).collect();

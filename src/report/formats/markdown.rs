@@ -20,11 +20,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use to_do::what_fails;
 
-pub(super) const FORMATS: &[&dyn Format] = &[&Markdown];
-
-/// Writes `report.md`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Markdown;
+pub(super) const FORMATS: &[Format] = &[Format { name: "markdown", file: "report.md", write }];
 
 /// Maximum lines before the folds.
 #[cfg(test)]
@@ -40,58 +36,48 @@ const PROMPT: (usize, usize, usize) = (5, 60, 300);
 /// Maximum bytes of the report: GitHub limits a comment to 65,536 characters.
 const MOST: usize = 60_000;
 
-impl Format for Markdown {
-    fn name(&self) -> &'static str {
-        "markdown"
+/// Writes `report.md`.
+fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let evaluation = view.evaluation;
+    let found = to_do(view);
+    let mut sections = vec![format!("### ragcheck: exit code {}\n\n", view.exit_code())];
+    if let Some(decided) = view.decided {
+        let criteria = format!("; the criteria alone: exit code {}", evaluation.exit_code);
+        sections.push(format!("{}{criteria}\n\n", escaped(&decided.why)));
     }
-
-    fn file(&self) -> &'static str {
-        "report.md"
+    sections.push(format!("{}\n\n", escaped(&evaluation.conclusion)));
+    let compared =
+        view.comparison.map(|found| format!("\nAgainst the base: {}", escaped_up_to(&found.conclusion, CONCLUSION)));
+    sections.push(format!("{}{}\n\n", escaped(&figures::sums(evaluation)), compared.unwrap_or_default()));
+    sections.extend(what_fails(view, &found));
+    sections.push(changed(view.comparison));
+    sections.extend(view.comparison.into_iter().flat_map(prompts));
+    let counts = figures::verdict_counts(evaluation.criteria.iter());
+    sections.push(folded(&format!("Criteria: {counts}"), &table(evaluation.criteria.iter())));
+    let open = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass);
+    let counts = figures::verdict_counts(evaluation.gates.iter());
+    sections.push(folded(&format!("Scenario gates that do not pass; all of them: {counts}"), &table(open)));
+    if let Some(line) = figures::self_tests(evaluation) {
+        sections.push(folded(&line, &self_tests(&evaluation.self_tests)));
     }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let evaluation = view.evaluation;
-        let found = to_do(view);
-        let mut sections = vec![format!("### ragcheck: exit code {}\n\n", view.exit_code())];
-        if let Some(decided) = view.decided {
-            let criteria = format!("; the criteria alone: exit code {}", evaluation.exit_code);
-            sections.push(format!("{}{criteria}\n\n", escaped(&decided.why)));
-        }
-        sections.push(format!("{}\n\n", escaped(&evaluation.conclusion)));
-        let compared = view
-            .comparison
-            .map(|found| format!("\nAgainst the base: {}", escaped_up_to(&found.conclusion, CONCLUSION)));
-        sections.push(format!("{}{}\n\n", escaped(&figures::sums(evaluation)), compared.unwrap_or_default()));
-        sections.extend(what_fails(view, &found));
-        sections.push(changed(view.comparison));
-        sections.extend(view.comparison.into_iter().flat_map(prompts));
-        let counts = figures::verdict_counts(evaluation.criteria.iter());
-        sections.push(folded(&format!("Criteria: {counts}"), &table(evaluation.criteria.iter())));
-        let open = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass);
-        let counts = figures::verdict_counts(evaluation.gates.iter());
-        sections.push(folded(&format!("Scenario gates that do not pass; all of them: {counts}"), &table(open)));
-        if let Some(line) = figures::self_tests(evaluation) {
-            sections.push(folded(&line, &self_tests(&evaluation.self_tests)));
-        }
-        sections.push(folded("Evidence, times and cost", &facts(view)));
-        let (mut room, mut left_out) = (MOST, false);
-        for section in &sections {
-            match room.checked_sub(section.len()) {
-                Some(rest) => {
-                    room = rest;
-                    out.write_all(section.as_bytes())?;
-                }
-                None => left_out = true,
+    sections.push(folded("Evidence, times and cost", &facts(view)));
+    let (mut room, mut left_out) = (MOST, false);
+    for section in &sections {
+        match room.checked_sub(section.len()) {
+            Some(rest) => {
+                room = rest;
+                out.write_all(section.as_bytes())?;
             }
+            None => left_out = true,
         }
-        if left_out {
-            writeln!(
-                out,
-                "\nSome of the report is left out here, for it would not fit into a comment: `index.html` has it all."
-            )?;
-        }
-        Ok(())
     }
+    if left_out {
+        writeln!(
+            out,
+            "\nSome of the report is left out here, for it would not fit into a comment: `index.html` has it all."
+        )?;
+    }
+    Ok(())
 }
 
 /// What each self-test promises, and how often it held.

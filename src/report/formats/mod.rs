@@ -27,7 +27,7 @@ use super::Format;
 /// Lists the formats of each file: one line per file, beside its `mod` line.
 macro_rules! formats {
     ($($(#[$attribute:meta])? $file:ident),+ $(,)?) => {
-        static FILES: &[&[&dyn Format]] = &[$($(#[$attribute])? $file::FORMATS),+];
+        static FILES: &[&[Format]] = &[$($(#[$attribute])? $file::FORMATS),+];
     };
 }
 
@@ -46,21 +46,21 @@ formats! {
 }
 
 /// All file formats, in the order of the help text.
-pub(crate) fn formats() -> impl Iterator<Item = &'static dyn Format> {
-    FILES.iter().copied().flatten().copied()
+pub(crate) fn formats() -> impl Iterator<Item = &'static Format> {
+    FILES.iter().copied().flatten()
 }
 
 /// Formats of a word of `--to`; `csv` has five, an unknown word none.
-pub(crate) fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
-    formats().filter(move |format| format.name() == name)
+pub(crate) fn named(name: &str) -> impl Iterator<Item = &'static Format> {
+    formats().filter(move |format| format.name == name)
 }
 
 /// Words of `--to`, each once, in table order.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names = Vec::new();
     for format in formats() {
-        if !names.contains(&format.name()) {
-            names.push(format.name());
+        if !names.contains(&format.name) {
+            names.push(format.name);
         }
     }
     names

@@ -1,8 +1,8 @@
 //! Tables as Apache Parquet: the cells of the CSV files, with typed columns; an empty cell is null.
 
-use super::csv::{Criteria, Trials, Violations};
-use super::latency::Figures;
-use super::requirements::Requirements;
+use super::csv::{criteria, trials, violations};
+use super::latency::latency;
+use super::requirements::requirements;
 use super::{Encoding, Format};
 use crate::trace::columns::{Column, Kind};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -15,12 +15,16 @@ use std::io::{self, Write};
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub(super) const FORMATS: &[&dyn Format] = &[
-    &Trials(Encoding::Parquet),
-    &Criteria(Encoding::Parquet),
-    &Violations(Encoding::Parquet),
-    &Figures(Encoding::Parquet),
-    &Requirements(Encoding::Parquet),
+pub(super) const FORMATS: &[Format] = &[
+    Format { name: "parquet", file: "trials.parquet", write: |view, out| trials(view, out, Encoding::Parquet) },
+    Format { name: "parquet", file: "criteria.parquet", write: |view, out| criteria(view, out, Encoding::Parquet) },
+    Format { name: "parquet", file: "violations.parquet", write: |view, out| violations(view, out, Encoding::Parquet) },
+    Format { name: "parquet", file: "latency.parquet", write: |view, out| latency(view, out, Encoding::Parquet) },
+    Format {
+        name: "parquet",
+        file: "requirements.parquet",
+        write: |view, out| requirements(view, out, Encoding::Parquet),
+    },
 ];
 
 /// Rows of a group, which are held in memory.

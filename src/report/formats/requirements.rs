@@ -8,14 +8,11 @@ use crate::trace::columns::{Column, column, whole_column};
 use crate::trace::text::cell;
 use std::io::{self, Write};
 
-pub(super) const FORMATS: &[&dyn Format] = &[&Requirements(Encoding::Csv)];
+pub(super) const FORMATS: &[Format] =
+    &[Format { name: "csv", file: REQUIREMENTS_CSV, write: |view, out| requirements(view, out, Encoding::Csv) }];
 
 /// The state of requirements that were not examined, in words.
 pub(in crate::report) const NOT_EXAMINED: &str = "not examined: ragcheck mutate";
-
-/// Writes `requirements.csv` or `requirements.parquet`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Requirements(pub(in crate::report) Encoding);
 
 /// Values of one row.
 pub(crate) struct RequirementCells<'a> {
@@ -52,20 +49,11 @@ pub(crate) fn columns<'a>() -> Vec<Column<RequirementCells<'a>>> {
     ]
 }
 
-impl Format for Requirements {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn file(&self) -> &'static str {
-        self.0.file(REQUIREMENTS_CSV, "requirements.parquet")
-    }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let part = view.evaluation.part.as_str();
-        let rows = view.evaluation.requirements.iter().map(|coverage| RequirementCells { coverage, part });
-        self.0.write(out, &columns(), rows)
-    }
+/// Writes `requirements.csv` or `requirements.parquet`.
+pub(super) fn requirements(view: &View<'_>, out: &mut dyn Write, encoding: Encoding) -> io::Result<()> {
+    let part = view.evaluation.part.as_str();
+    let rows = view.evaluation.requirements.iter().map(|coverage| RequirementCells { coverage, part });
+    encoding.write(out, &columns(), rows)
 }
 
 #[cfg(test)]
@@ -78,7 +66,7 @@ mod tests {
         let mut run = sample::run(1);
         let first = &mut run.evaluation.requirements[0];
         (first.state, first.why) = (Some(RequirementState::TestedOutsideRuns), "=a::test".into());
-        let text = written(&Requirements(Encoding::Csv), &run.view());
+        let text = written(&FORMATS[0], &run.view());
         let rows: Vec<&str> = text.lines().collect();
         assert_eq!(rows[0], columns().iter().map(|column| column.name).collect::<Vec<_>>().join(","));
         assert_eq!(

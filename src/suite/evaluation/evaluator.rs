@@ -202,7 +202,7 @@ impl EvaluatedRun {
         pages.comparison |= file == trace::COMPARISON_HTML;
         pages.variants |= file == trace::VARIANTS_HTML;
         let mut out = Vec::new();
-        report::Format::write(&report::Html, &View { pages, ..self.view() }, &mut out)?;
+        report::html(&View { pages, ..self.view() }, &mut out)?;
         Ok(out)
     }
 
@@ -238,15 +238,15 @@ impl EvaluatedRun {
             trace::REQUIREMENTS_CSV,
             trace::INDEX_HTML,
         ];
-        let formats: Vec<_> = report::formats().filter(|format| kept.contains(&format.file())).collect();
+        let formats: Vec<_> = report::formats().filter(|format| kept.contains(&format.file)).collect();
         formats.into_par_iter().try_for_each(|format| {
-            let file = folder.join(format.file());
-            if format.file() == trace::RUN {
+            let file = folder.join(format.file);
+            if format.file == trace::RUN {
                 // The largest file is written in parts; the format removes secrets from each.
-                return files::write_by(file, |out| format.write(&view, out));
+                return files::write_by(file, |out| (format.write)(&view, out));
             }
             let mut text = Vec::with_capacity(1 << 18);
-            format.write(&view, &mut text)?;
+            (format.write)(&view, &mut text)?;
             files::write(file, secrets::clean_text_bytes(&text))
         })
     }

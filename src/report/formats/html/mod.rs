@@ -21,11 +21,7 @@ use crate::trace::INDEX_HTML;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use std::io::{self, Write};
 
-pub(super) const FORMATS: &[&dyn Format] = &[&Html];
-
-/// Writes `index.html`.
-#[derive(Debug, Clone, Copy)]
-pub struct Html;
+pub(super) const FORMATS: &[Format] = &[Format { name: "html", file: INDEX_HTML, write }];
 
 const PAGE: PageTemplate = PageTemplate {
     file: INDEX_HTML,
@@ -44,32 +40,25 @@ const PAGE: PageTemplate = PageTemplate {
 /// Placeholder of the data islands; text cannot contain it, because its `<` would be escaped.
 const ISLANDS: &str = "<!--islands-->";
 
-impl Format for Html {
-    fn name(&self) -> &'static str {
-        "html"
+/// Writes `index.html`.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let page = page::render(&PAGE, model::page(view))?;
+    let (before, after) =
+        page.split_once(ISLANDS).ok_or_else(|| io::Error::other("index.html: the template has no place for data"))?;
+    out.write_all(before.as_bytes())?;
+    let data = rows::data(view)?.replace('<', "\\u003c");
+    writeln!(out, "<script type=\"application/json\" id=\"data\">{data}</script>")?;
+    let found = STANDARD.encode(rows::searchable(view)?);
+    writeln!(out, "<script type=\"text/plain\" id=\"searchable\">{found}</script>")?;
+    let common = STANDARD.encode(view.timelines.common());
+    writeln!(out, "<script type=\"text/plain\" id=\"texts\">{common}</script>")?;
+    for block in view.timelines.blocks() {
+        writeln!(out, "<script type=\"text/plain\" class=\"block\">{}</script>", STANDARD.encode(&block.gzip))?;
     }
-
-    fn file(&self) -> &'static str {
-        INDEX_HTML
-    }
-
-    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let page = page::render(&PAGE, model::page(view))?;
-        let (before, after) = page
-            .split_once(ISLANDS)
-            .ok_or_else(|| io::Error::other("index.html: the template has no place for data"))?;
-        out.write_all(before.as_bytes())?;
-        let data = rows::data(view)?.replace('<', "\\u003c");
-        writeln!(out, "<script type=\"application/json\" id=\"data\">{data}</script>")?;
-        let found = STANDARD.encode(rows::searchable(view)?);
-        writeln!(out, "<script type=\"text/plain\" id=\"searchable\">{found}</script>")?;
-        let common = STANDARD.encode(view.timelines.common());
-        writeln!(out, "<script type=\"text/plain\" id=\"texts\">{common}</script>")?;
-        for block in view.timelines.blocks() {
-            writeln!(out, "<script type=\"text/plain\" class=\"block\">{}</script>", STANDARD.encode(&block.gzip))?;
-        }
-        out.write_all(after.as_bytes())
-    }
+    out.write_all(after.as_bytes())
 }
 
 #[cfg(test)]
@@ -92,7 +81,7 @@ mod tests {
 
     #[test]
     fn hostile_text_is_text_and_never_markup() {
-        let html = written(&Html, &sample::run(2).view());
+        let html = written(&FORMATS[0], &sample::run(2).view());
         let markup = markup(&html);
         assert!(!markup.contains("<img") && markup.contains("&lt;img"));
         assert!(!markup.contains("onerror=alert(1)>"));
@@ -104,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_policy_names_the_style_and_the_script_that_are_there_and_nothing_else() {
-        let html = written(&Html, &sample::run(1).view());
+        let html = written(&FORMATS[0], &sample::run(1).view());
         let inside = |open: &str, close: &str| {
             html.split_once(open).and_then(|(_, rest)| rest.split_once(close)).expect("it is there").0
         };
@@ -122,7 +111,7 @@ mod tests {
     #[test]
     fn the_data_of_the_table_parses_and_has_one_row_a_trial() {
         let run = sample::run(3);
-        let html = written(&Html, &run.view());
+        let html = written(&FORMATS[0], &run.view());
         let open = "<script type=\"application/json\" id=\"data\">";
         let data = html.split_once(open).and_then(|(_, rest)| rest.split_once("</script>")).expect("data").0;
         let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
@@ -140,7 +129,7 @@ mod tests {
         run.evaluation.errors.clear();
         run.evaluation.transitions.clear();
         run.evaluation.requirements.clear();
-        let html = written(&Html, &run.view());
+        let html = written(&FORMATS[0], &run.view());
         for words in [
             "No criterion was judged.",
             "No scenario gate besides the criteria.",
@@ -158,7 +147,7 @@ mod tests {
     fn what_to_do_stands_first_with_misses_before_failures_and_the_commands_that_help() {
         let mut run = sample::run(4);
         run.evaluation.errors[0].kind = "cassette miss".to_owned();
-        let html = written(&Html, &run.view());
+        let html = written(&FORMATS[0], &run.view());
         let markup = markup(&html);
         let missed = run.evaluation.errors[0].message.clone();
         let mut last = 0;
@@ -184,7 +173,7 @@ mod tests {
     fn the_exit_code_on_the_page_is_that_of_the_run_with_what_decided_it() {
         let run = sample::run(1);
         let decided = crate::report::DecidedExit { exit_code: 0, why: "--fail-on flip: no case fails".into() };
-        let html = markup(&written(&Html, &View { decided: Some(&decided), ..run.view() }));
+        let html = markup(&written(&FORMATS[0], &View { decided: Some(&decided), ..run.view() }));
         assert!(html.contains("exit code 0") && html.contains("--fail-on flip: no case fails; the criteria alone"));
     }
 
@@ -192,13 +181,13 @@ mod tests {
     fn the_heading_is_the_verdict_and_what_it_leaves_out_is_in_the_fold_on_its_origin() {
         let mut run = sample::run(0);
         run.evaluation.conclusion = "2 required gates passed; cases left out of: A (4 cases), B (1 case)".to_owned();
-        let html = written(&Html, &run.view());
+        let html = written(&FORMATS[0], &run.view());
         let (heading, rest) = html.split_once("</h1>").expect("a heading");
         assert!(heading.contains("<bdi>2 required gates passed</bdi>"));
         let fold = rest.split_once("class=\"fold provenance\"").expect("a fold").1;
         assert!(fold.contains("<p class=\"caveats\"><bdi>cases left out of: A (4 cases), B (1 case)</bdi></p>"));
         (run.evaluation.exit_code, run.evaluation.conclusion) = (1, "failed: A; B".to_owned());
-        let html = written(&Html, &run.view());
+        let html = written(&FORMATS[0], &run.view());
         assert!(html.contains("<bdi>A; B</bdi>") && !html.contains("class=\"caveats\""));
     }
 
@@ -209,13 +198,13 @@ mod tests {
             let (_, section) = html.split_once("id=\"spending\"").expect("a section");
             section.split_once("</section>").expect("an end").0.to_owned()
         };
-        let html = written(&Html, &run.view());
+        let html = written(&FORMATS[0], &run.view());
         for words in ["unbounded", "Without an answer", "Where the time went", "class=\"shares\""] {
             assert!(html.contains(words), "{words}");
         }
         assert!(spending(&html).contains("Not measured: <bdi>the plan does not say which model was asked"));
         run.evaluation.spending.run.cost = Some(1.25);
-        assert!(spending(&written(&Html, &run.view())).contains("$1.25"));
+        assert!(spending(&written(&FORMATS[0], &run.view())).contains("$1.25"));
     }
 
     #[test]
@@ -223,7 +212,7 @@ mod tests {
         let bytes = |copies: usize| {
             let run = sample::run(copies);
             let conversations = run.timelines.blocks().iter().map(|block| block.gzip.len()).sum::<usize>() * 4 / 3;
-            (run.evaluation.trials.len(), written(&Html, &run.view()).len() - conversations)
+            (run.evaluation.trials.len(), written(&FORMATS[0], &run.view()).len() - conversations)
         };
         let ((few, small), (many, large)) = (bytes(50), bytes(200));
         assert!(large > small && many > few + 800, "{few} trials, {many} trials");
@@ -236,7 +225,7 @@ mod tests {
     fn ten_thousand_trials_stay_below_four_megabytes() {
         let run = sample::run(1_667);
         assert!(run.evaluation.trials.len() >= 10_000);
-        let html = written(&Html, &run.view());
+        let html = written(&FORMATS[0], &run.view());
         assert!(html.len() < 4_000_000, "{} bytes, {} conversations", html.len(), run.timelines.kept());
         assert!(run.timelines.kept() > 3_000, "only {} conversations fit", run.timelines.kept());
     }

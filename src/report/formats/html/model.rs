@@ -367,7 +367,7 @@ mod tests {
             (row.unshown, row.floor, row.min_n) = (Some(unshown), ">= 91%".into(), Some(77));
         }
         let mut page = Vec::new();
-        crate::report::Format::write(&super::super::Html, &run.view(), &mut page).expect("a page");
+        super::super::write(&run.view(), &mut page).expect("a page");
         let page = String::from_utf8(page).expect("UTF-8");
         for words in
             ["INCONCLUSIVE, met", "INCONCLUSIVE, below", "badge undecided below", "&gt;= 91%", "77 (<code>min_n"]

@@ -15,7 +15,7 @@ fn no_markup_mention_or_link_survives() {
 
 #[test]
 fn each_failing_case_is_a_row_with_its_trials_and_the_commands_that_reproduce_it_follow() {
-    let text = written(&Markdown, &sample::run(30).view());
+    let text = written(&FORMATS[0], &sample::run(30).view());
     assert!(text.contains("| **FAILS** | heat-pumps/skips-the-manual | 30 |"), "{text}");
     assert!(text.contains("```sh\nragcheck ") && text.contains("\nragcheck show "), "{text}");
     assert!(!text.contains("against the base"), "nothing was compared: {text}");
@@ -33,14 +33,14 @@ fn at_most_twenty_five_lines_stand_before_the_folds_and_no_failed_criterion_is_l
     let failed = run.evaluation.criteria.iter().find(|row| row.verdict == Verdict::Fail && row.required);
     let name = escaped(&failed.expect("one fails").key());
     for view in [View { comparison: Some(&found), decided: Some(&decided), ..run.view() }, run.view()] {
-        let text = written(&Markdown, &view);
+        let text = written(&FORMATS[0], &view);
         let first = text.split("<details>").next().expect("a beginning");
         assert!(first.lines().count() <= FIRST, "{}:\n{first}", first.lines().count());
         assert!(first.contains("ragcheck cassette refresh --missed --yes"), "{first}");
         assert!(text.contains(&format!("| {name}, ")), "with what it requires: {text}");
     }
     run.evaluation.errors.clear();
-    let text = written(&Markdown, &run.view());
+    let text = written(&FORMATS[0], &run.view());
     let first = text.split("<details>").next().expect("a beginning");
     assert!(first.contains(&format!("| **FAILS** | {name}, ")), "{first}");
 }
@@ -57,7 +57,7 @@ fn rows_beyond_twenty_are_counted() {
 fn what_changed_comes_first_with_tokens_money_and_p95_of_the_base_and_of_now() {
     let run = sample::run(1);
     let found = regression("```\n::stop-commands::x\n@everyone");
-    let text = written(&Markdown, &View { comparison: Some(&found), ..run.view() });
+    let text = written(&FORMATS[0], &View { comparison: Some(&found), ..run.view() });
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
     assert!(at("Against the base: ") < at("| **REGRESSED** | cases |") && at("REGRESSED") < at("Criteria: "));
     assert!(at("| **REGRESSED**") < at("What changed against the base"));
@@ -84,7 +84,7 @@ fn the_whole_fits_into_a_comment_however_long_the_texts_and_ends_no_block_early(
     run.evaluation.notes = vec![long.clone(); 300];
     run.evaluation.evidence = vec![long.clone(); 300];
     let found = regression(&long);
-    let text = written(&Markdown, &View { comparison: Some(&found), ..run.view() });
+    let text = written(&FORMATS[0], &View { comparison: Some(&found), ..run.view() });
     assert!(text.len() < 65_536, "{}", text.len());
     assert!(text.contains("**REGRESSED**") && text.contains("\nand 5"), "{text}");
     assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
@@ -107,9 +107,9 @@ fn regression(prompt: &str) -> Comparison {
 fn the_heading_is_the_exit_code_of_the_run_with_what_decided_it() {
     let run = sample::run(1);
     let alone = run.evaluation.exit_code;
-    assert!(written(&Markdown, &run.view()).starts_with(&format!("### ragcheck: exit code {alone}\n\n")));
+    assert!(written(&FORMATS[0], &run.view()).starts_with(&format!("### ragcheck: exit code {alone}\n\n")));
     let decided = DecidedExit { exit_code: 0, why: "--fail-on flip: no case fails that passed".into() };
-    let text = written(&Markdown, &View { decided: Some(&decided), ..run.view() });
+    let text = written(&FORMATS[0], &View { decided: Some(&decided), ..run.view() });
     let begins =
         "### ragcheck: exit code 0\n\n--fail-on flip: no case fails that passed; the criteria alone: exit code";
     assert!(text.starts_with(&format!("{begins} {alone}\n\n")), "{text}");
@@ -118,17 +118,17 @@ fn the_heading_is_the_exit_code_of_the_run_with_what_decided_it() {
 #[test]
 fn tokens_are_told_and_a_cost_without_a_price_is_not_measured() {
     let mut run = sample::run(2);
-    let text = written(&Markdown, &run.view());
+    let text = written(&FORMATS[0], &run.view());
     assert!(text.contains("input tokens") && text.contains("cost NOT\\_MEASURED: the plan does not say"), "{text}");
     run.evaluation.spending.run.output_tokens = None;
-    let text = written(&Markdown, &run.view());
+    let text = written(&FORMATS[0], &run.view());
     assert!(text.contains("- Tokens and cost: not measured: the plan does not say"), "{text}");
 }
 
 #[test]
 fn each_criterion_is_one_row_of_the_table() {
     let run = sample::run(1);
-    let text = written(&Markdown, &run.view());
+    let text = written(&FORMATS[0], &run.view());
     let failing_gates = run.evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).count();
     let marked = |line: &&str| ["✅", "❌", "❔", "⚪", "⚠️"].iter().any(|mark| line.starts_with(&format!("| {mark}")));
     let rows = text.lines().filter(marked).count();
