@@ -3,7 +3,6 @@
 use crate::trace::columns::{Column, column, whole_column};
 use crate::trace::text::cell;
 use crate::trace::{Attempt, Completion, Event, Reply, ToolOutcome, Trace, What};
-use std::borrow::Cow;
 use std::rc::Rc;
 
 /// Values of one row.
@@ -26,11 +25,11 @@ pub(crate) fn rows(trace: Trace) -> impl Iterator<Item = CallCells> {
 pub(crate) fn columns() -> Vec<Column<CallCells>> {
     vec![
         column("trial", "the trial, `id` in `trials.csv`", |row| cell(&row.trial)),
-        whole_column("call", "its number within the trial, from 1", |row| row.number.to_string().into()),
+        whole_column("call", "its number within the trial, from 1", |row| Some(row.number as u64)),
         whole_column("conversation", "the conversation within the trial, from 1", |row| {
-            (row.event.conversation + 1).to_string().into()
+            Some(u64::from(row.event.conversation) + 1)
         }),
-        whole_column("turn", "the turn within the conversation, from 1", |row| (row.event.turn + 1).to_string().into()),
+        whole_column("turn", "the turn within the conversation, from 1", |row| Some(u64::from(row.event.turn) + 1)),
         column("kind", "`model`, `tool`, `search` (by the flow) or `request` (to a declared service)", |row| {
             match &row.event.what {
                 What::ModelCalled(_) => "model",
@@ -64,33 +63,27 @@ pub(crate) fn columns() -> Vec<Column<CallCells>> {
                 _ => "".into(),
             },
         ),
-        whole_column("at_us", "its begin, in microseconds from that of the trial", |row| {
-            row.event.at_us.to_string().into()
-        }),
-        whole_column("took_us", "its duration in microseconds", |row| row.took_us().to_string().into()),
-        whole_column("attempts", "number of HTTP attempts", |row| row.attempts().len().to_string().into()),
+        whole_column("at_us", "its begin, in microseconds from that of the trial", |row| Some(row.event.at_us)),
+        whole_column("took_us", "its duration in microseconds", |row| Some(row.took_us())),
+        whole_column("attempts", "number of HTTP attempts", |row| Some(row.attempts().len() as u64)),
         whole_column("status", "HTTP status of the last attempt; empty without an answer", |row| {
-            number(row.attempts().last().and_then(|last| last.status))
+            row.attempts().last()?.status.map(u64::from)
         }),
         whole_column("input_tokens", "input tokens; empty where none were reported", |row| {
-            number(row.completion().and_then(|done| done.input_tokens))
+            row.completion()?.input_tokens
         }),
         whole_column(
             "cached_tokens",
             "input tokens from the provider's cache; empty where none were reported",
-            |row| number(row.completion().and_then(|done| done.cached_tokens)),
+            |row| row.completion()?.cached_tokens,
         ),
         whole_column("output_tokens", "output tokens; empty where none were reported", |row| {
-            number(row.completion().and_then(|done| done.output_tokens))
+            row.completion()?.output_tokens
         }),
         column("finish", "why a completion stopped", |row| {
             row.completion().map_or("".into(), |done| cell(&done.finish))
         }),
     ]
-}
-
-fn number<'n>(number: Option<impl ToString>) -> Cow<'n, str> {
-    number.map(|number| number.to_string()).unwrap_or_default().into()
 }
 
 impl CallCells {

@@ -43,35 +43,29 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         column("case", "the case", |row| cell(row.trial.case)),
         column("flow", "the agent's flow", |row| cell(row.trial.lane.flow)),
         column("variant", "the variant", |row| cell(row.trial.lane.variant)),
-        whole_column("repetition", "the repetition, from 1", |row| row.trial.lane.repetition.to_string().into()),
+        whole_column("repetition", "the repetition, from 1", |row| Some(row.trial.lane.repetition.into())),
         column("arm", "`main`, or `control` for the same case with history withheld", |row| {
             if row.trial.lane.arm == Arm::Control { "control".into() } else { "main".into() }
         }),
         column("verdict", "PASS, FAIL or ERROR", |row| row.trial.verdict.as_str().into()),
-        whole_column("turns", "number of turns", |row| row.trial.turns.to_string().into()),
-        whole_column("model_calls", "number of completions of the model", |row| {
-            row.trial.model_calls.to_string().into()
-        }),
-        whole_column("tool_calls", "number of tool calls, executed or not", |row| {
-            row.trial.tool_calls.to_string().into()
-        }),
+        whole_column("turns", "number of turns", |row| Some(row.trial.turns.into())),
+        whole_column("model_calls", "number of completions of the model", |row| Some(row.trial.model_calls.into())),
+        whole_column("tool_calls", "number of tool calls, executed or not", |row| Some(row.trial.tool_calls.into())),
         whole_column("retries_transport", "HTTP attempts after the first", |row| {
-            row.trial.retries.transport.to_string().into()
+            Some(row.trial.retries.transport.into())
         }),
         whole_column("retries_model", "feedback to the model about a missing or invalid call", |row| {
-            row.trial.retries.model.to_string().into()
+            Some(row.trial.retries.model.into())
         }),
         whole_column("retries_tool", "repeated calls of a tool that failed or rejected its arguments", |row| {
-            row.trial.retries.tool.to_string().into()
+            Some(row.trial.retries.tool.into())
         }),
-        whole_column("input_tokens", "input tokens; empty where a service reported none", |row| {
-            whole(row.trial.input_tokens).into()
-        }),
+        whole_column("input_tokens", "input tokens; empty where a service reported none", |row| row.trial.input_tokens),
         whole_column("cached_tokens", "input tokens from the provider's cache; empty where none was reported", |row| {
-            whole(row.trial.cached_tokens).into()
+            row.trial.cached_tokens
         }),
         whole_column("output_tokens", "output tokens; empty where a service reported none", |row| {
-            whole(row.trial.output_tokens).into()
+            row.trial.output_tokens
         }),
         decimal_column("cost_usd", "US dollars; empty where tokens or a price are unknown", |row| {
             decimal(row.trial.cost).into()
@@ -79,11 +73,11 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         whole_column(
             "slowest_turn_ms",
             "time of the slowest turn that ended, in whole milliseconds; empty where it was not recorded",
-            |row| row.trial.slowest_turn_us.map(milliseconds).unwrap_or_default().into(),
+            |row| row.trial.slowest_turn_us.map(milliseconds),
         ),
         whole_column("took_ms", "time of the trial in whole milliseconds; empty where it was not recorded", |row| {
             let known = row.trial.took_us > 0 || row.trial.slowest_turn_us.is_some();
-            if known { milliseconds(row.trial.took_us).into() } else { "".into() }
+            known.then(|| milliseconds(row.trial.took_us))
         }),
         column("failed_checks", "expectations that do not hold, in words, joined by `; `", |row| {
             let failed = row.trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str());
@@ -96,9 +90,7 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         column("model", "the requested model; empty for a trial that did not run", |row| cell(row.trial.model)),
         column("recorded_on", DAYS, |row| cell(&row.from.dates)),
         column("evidence", "source of the trial's figures, in words", |row| cell(row.trial.evidence)),
-        whole_column("draw", "number of the draw that counts", |row| {
-            (row.trial.draws.earlier.len() + 1).to_string().into()
-        }),
+        whole_column("draw", "number of the draw that counts", |row| Some(row.trial.draws.earlier.len() as u64 + 1)),
         column("earlier_draws", "verdicts of earlier draws, joined by `; `", |row| {
             cell(&row.trial.draws.earlier.join("; ")).into_owned().into()
         }),
@@ -108,7 +100,7 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
             |row| cell(&row.trial.draws.run_again.join("; ")).into_owned().into(),
         ),
         whole_column("replaced_errors", "number of earlier draws that ended in ERROR", |row| {
-            row.trial.draws.replaced_errors.to_string().into()
+            Some(row.trial.draws.replaced_errors.into())
         }),
     ]
 }
@@ -148,13 +140,11 @@ pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
         column("metric", "what is counted", |row| cell(&row.result.metric)),
         column("kind", "`invariant`, `confidence` or `point`", |row| cell(&row.result.kind)),
         column("target", "the target as written", |row| cell(&row.result.target)),
-        flag_column("required", "whether it decides the exit code: `true` or `false`", |row| {
-            row.result.required.to_string().into()
-        }),
+        flag_column("required", "whether it decides the exit code: `true` or `false`", |row| row.result.required),
         column("verdict", "PASS, FAIL, INCONCLUSIVE, NOT_MEASURED or ERROR", |row| row.result.verdict.as_str().into()),
-        whole_column("n", "number of measured units", |row| row.result.n.to_string().into()),
+        whole_column("n", "number of measured units", |row| Some(row.result.n)),
         whole_column("successes", "successes as the metric counts them; for a time, units within the limit", |row| {
-            row.result.successes.to_string().into()
+            Some(row.result.successes)
         }),
         decimal_column("observed", "the observed figure in the target's unit", |row| {
             decimal(row.result.observed).into()
@@ -169,14 +159,14 @@ pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
             bound(row.result.upper, Rounding::Up).into()
         }),
         whole_column("excluded_n", "units of excluded cases", |row| {
-            row.result.excluded.iter().map(|excluded| excluded.n).sum::<u64>().to_string().into()
+            Some(row.result.excluded.iter().map(|excluded| excluded.n).sum())
         }),
-        whole_column("errors", "trials in ERROR that would have counted", |row| row.result.errors.to_string().into()),
+        whole_column("errors", "trials in ERROR that would have counted", |row| Some(row.result.errors)),
         column("evidence", "source of the figure, in words", |row| cell(&row.result.evidence)),
         column("sentence", "the verdict in words", |row| cell(&row.result.sentence)),
         column("part", PART, |row| cell(row.part)),
-        whole_column("clusters", "independent units: trials, or cases", |row| row.result.clusters.to_string().into()),
-        whole_column("distinct", "different conversations among them", |row| row.result.distinct.to_string().into()),
+        whole_column("clusters", "independent units: trials, or cases", |row| Some(row.result.clusters)),
+        whole_column("distinct", "different conversations among them", |row| Some(row.result.distinct)),
         column("target_op", "operator of the target: `>=`, `<=` or `=`", |row| row.target[0].as_str().into()),
         decimal_column("target_value", "number of the target", |row| row.target[1].as_str().into()),
         column("unit", "unit of the target: `share` (0 to 1) or `s`", |row| row.target[2].as_str().into()),
@@ -201,15 +191,15 @@ pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
         }),
         column("floor", "the floor as written; empty without one", |row| cell(&row.result.floor)),
         whole_column("min_n", "the least number of trials or cases as written; empty without one", |row| {
-            row.result.min_n.map(|least| least.to_string()).unwrap_or_default().into()
+            row.result.min_n.map(u64::from)
         }),
         whole_column(
             "run_again",
             "trials with units that were run again since; every figure is of their first draw",
-            |row| row.result.run_again.to_string().into(),
+            |row| Some(row.result.run_again),
         ),
         whole_column("run_again_passed", "how many of these passed when last run", |row| {
-            row.result.run_again_passed.to_string().into()
+            Some(row.result.run_again_passed)
         }),
         column("per", "what the rate counts: `unit` or `conversation` ([verdicts](../why/verdicts.md))", |row| {
             cell(&row.result.per)
@@ -219,7 +209,7 @@ pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
             decimal(row.result.per_conversation).into()
         }),
         flag_column("self_test", "whether it tests what the flow itself promises: `true` or `false`", |row| {
-            row.self_test.to_string().into()
+            row.self_test
         }),
     ]
 }
@@ -253,11 +243,11 @@ pub(crate) fn violation_columns<'a>() -> Vec<Column<ViolationCells<'a>>> {
         column("case", "case of the trial", |row| cell(row.place(1))),
         column("flow", "flow of the trial", |row| cell(row.place(2))),
         column("variant", "variant of the trial", |row| cell(row.place(3))),
-        whole_column("repetition", "repetition of the trial, from 1", |row| cell(row.place(4))),
+        whole_column("repetition", "repetition of the trial, from 1", |row| row.place(4).parse().ok()),
         column("unit", "turn, call or passage within the trial", |row| cell(&row.violation.unit)),
         column("reason", "the reason, in words", |row| cell(&row.violation.note)),
         flag_column("required", "whether the criterion decides the exit code: `true` or `false`", |row| {
-            row.result.required.to_string().into()
+            row.result.required
         }),
         column("verdict", "verdict of the criterion", |row| row.result.verdict.as_str().into()),
         column("mode", "REPLAYED, LIVE or IMPORTED; several are joined by `; `", |row| cell(&row.from.mode)),
@@ -335,12 +325,8 @@ fn target(text: &str) -> [String; 3] {
     }
 }
 
-fn milliseconds(us: u64) -> String {
-    (us / 1_000 + u64::from(us % 1_000 >= 500)).to_string()
-}
-
-fn whole(number: Option<u64>) -> String {
-    number.map(|number| number.to_string()).unwrap_or_default()
+fn milliseconds(us: u64) -> u64 {
+    us / 1_000 + u64::from(us % 1_000 >= 500)
 }
 
 fn decimal(number: Option<f64>) -> String {

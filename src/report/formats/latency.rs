@@ -52,10 +52,8 @@ pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
             "`turn_p50` to `turn_p99`; `stage_…` (means along the critical path); `first_token_p50` to `first_token_p99`",
             |row| row.name.as_str().into(),
         ),
-        whole_column("n", "number of turns, or of completions for `first_token_…`", |row| row.n.to_string().into()),
-        whole_column("unanswered", "turns without an answer among them; empty for a stage", |row| {
-            row.unanswered.map_or_else(String::new, |number| number.to_string()).into()
-        }),
+        whole_column("n", "number of turns, or of completions for `first_token_…`", |row| Some(row.n)),
+        whole_column("unanswered", "turns without an answer among them; empty for a stage", |row| row.unanswered),
         decimal_column("value_ms", "milliseconds; empty unless `value_state` is `measured`", |row| match row.value {
             Value::Quantile(one) => edge(one.value).into(),
             Value::Mean(ms, _) => format!("{ms:.3}").into(),

@@ -4,7 +4,7 @@ use super::csv::{criteria, trials, violations};
 use super::latency::latency;
 use super::requirements::requirements;
 use super::{Encoding, Format};
-use crate::trace::columns::{Column, Kind};
+use crate::trace::columns::{Cells, Column};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -57,11 +57,11 @@ pub(super) fn write_rows<R>(
 
 fn schema<R>(columns: &[Column<R>]) -> Result<Type, ParquetError> {
     let field = |column: &Column<R>| {
-        let (physical, logical) = match column.kind {
-            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Kind::Whole => (Physical::INT64, None),
-            Kind::Decimal => (Physical::DOUBLE, None),
-            Kind::Flag => (Physical::BOOLEAN, None),
+        let (physical, logical) = match column.cells {
+            Cells::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Cells::Whole(_) => (Physical::INT64, None),
+            Cells::Decimal(_) => (Physical::DOUBLE, None),
+            Cells::Flag(_) => (Physical::BOOLEAN, None),
         };
         let field = Type::primitive_type_builder(column.name, physical).with_logical_type(logical);
         Ok(Arc::new(field.with_repetition(Repetition::OPTIONAL).build()?))
@@ -82,11 +82,11 @@ fn write_group<R>(
     let mut group = file.next_row_group().map_err(io::Error::other)?;
     for (column, cells) in columns.iter().zip(cells) {
         let cells = std::mem::take(cells);
-        match column.kind {
-            Kind::Text => write_column::<ByteArrayType>(&mut group, &cells, |cell| Ok(ByteArray::from(cell))),
-            Kind::Whole => write_column::<Int64Type>(&mut group, &cells, |cell| typed(column.name, cell)),
-            Kind::Decimal => write_column::<DoubleType>(&mut group, &cells, |cell| typed(column.name, cell)),
-            Kind::Flag => write_column::<BoolType>(&mut group, &cells, |cell| typed(column.name, cell)),
+        match column.cells {
+            Cells::Text(_) => write_column::<ByteArrayType>(&mut group, &cells, |cell| Ok(ByteArray::from(cell))),
+            Cells::Whole(_) => write_column::<Int64Type>(&mut group, &cells, |cell| typed(column.name, cell)),
+            Cells::Decimal(_) => write_column::<DoubleType>(&mut group, &cells, |cell| typed(column.name, cell)),
+            Cells::Flag(_) => write_column::<BoolType>(&mut group, &cells, |cell| typed(column.name, cell)),
         }?;
     }
     group.close().map_err(io::Error::other)?;

@@ -21,8 +21,8 @@ pub(crate) struct RequirementCells<'a> {
 }
 
 impl RequirementCells<'_> {
-    fn sum(&self, count: fn(&CaseCounts) -> u32) -> String {
-        self.coverage.cases.iter().map(|case| u64::from(count(case))).sum::<u64>().to_string()
+    fn sum(&self, count: fn(&CaseCounts) -> u32) -> u64 {
+        self.coverage.cases.iter().map(|case| u64::from(count(case))).sum()
     }
 }
 
@@ -43,8 +43,8 @@ pub(crate) fn columns<'a>() -> Vec<Column<RequirementCells<'a>>> {
             let cases: Vec<&str> = row.coverage.cases.iter().map(|case| case.case.as_str()).collect();
             cell(&cases.join("; ")).into_owned().into()
         }),
-        whole_column("passed", "trials of these cases that passed", |row| row.sum(|case| case.passed).into()),
-        whole_column("trials", "trials of these cases that were run", |row| row.sum(|case| case.trials).into()),
+        whole_column("passed", "trials of these cases that passed", |row| Some(row.sum(|case| case.passed))),
+        whole_column("trials", "trials of these cases that were run", |row| Some(row.sum(|case| case.trials))),
         column("part", PART, |row| cell(row.part)),
     ]
 }
