@@ -256,6 +256,14 @@ pub(super) fn tally(evaluation: &Evaluation) -> Vec<(Verdict, u64)> {
     numbers.into_iter().filter(|(_, number)| *number > 0).collect()
 }
 
+/// Trials and their verdicts: `552 trials: 548 PASS, 4 FAIL`.
+pub(super) fn trials(evaluation: &Evaluation) -> String {
+    let by_verdict: Vec<String> =
+        tally(evaluation).into_iter().map(|(verdict, n)| format!("{} {}", thousands(n), verdict.as_str())).collect();
+    let split = if by_verdict.is_empty() { String::new() } else { format!(": {}", by_verdict.join(", ")) };
+    format!("{}{split}", counted(evaluation.trials.len() as u64, "trial"))
+}
+
 /// Shares of 0 to 1 as `42.0 %, 27.3 %`.
 pub(super) fn percents(shares: &[f64]) -> String {
     shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
@@ -320,10 +328,7 @@ pub(super) fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult>
 /// The counts of a run in one sentence: `552 trials: 548 PASS, 4 FAIL; 20 required criteria: 19 PASS, 1 FAIL; 2 more for
 /// information: 1 PASS, 1 NOT_MEASURED (SC-004); 41 required scenario gates: 41 PASS`.
 pub(super) fn sums(evaluation: &Evaluation) -> String {
-    let trials: Vec<String> =
-        tally(evaluation).into_iter().map(|(verdict, n)| format!("{} {}", thousands(n), verdict.as_str())).collect();
-    let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
-    let mut said = vec![format!("{}{split}", counted(evaluation.trials.len() as u64, "trial"))];
+    let mut said = vec![trials(evaluation)];
     for (rows, one, many) in
         [(&evaluation.criteria, "criterion", "criteria"), (&evaluation.gates, "scenario gate", "scenario gates")]
     {

@@ -58,11 +58,7 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
         let _ = writeln!(out);
         wrap(&mut out, &format!("Excluded: {}", excluded.join("; ")), width, "");
     }
-    let trials = figures::tally(evaluation).into_iter();
-    let trials: Vec<_> = trials.map(|(verdict, n)| format!("{} {}", figures::thousands(n), verdict.as_str())).collect();
-    let total = figures::counted(evaluation.trials.len() as u64, "trial");
-    let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
-    let _ = writeln!(out, "\n{total}{split}");
+    let _ = writeln!(out, "\n{}", figures::trials(evaluation));
     facts(&mut out, evaluation, width);
     let verdict = figures::verdict_of(view.exit_code());
     let mut conclusion = String::new();
@@ -89,10 +85,7 @@ pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
         return None;
     }
     let mut out = String::new();
-    let trials = figures::tally(evaluation).into_iter();
-    let trials: Vec<_> = trials.map(|(verdict, n)| format!("{} {}", figures::thousands(n), verdict.as_str())).collect();
-    let total = figures::counted(evaluation.trials.len() as u64, "trial");
-    let _ = writeln!(out, "{total}: {}", trials.join(", "));
+    let _ = writeln!(out, "{}", figures::trials(evaluation));
     let (criteria, gates) = (evaluation.criteria.iter(), evaluation.gates.iter());
     let _ = writeln!(
         out,

@@ -115,6 +115,13 @@ pub(super) struct ToDo {
     pub(super) commands: Vec<Help>,
 }
 
+impl ToDo {
+    fn new(state: State, name: &str, why: String) -> Self {
+        let (name, about, detail, commands) = (name.to_owned(), String::new(), Vec::new(), Vec::new());
+        Self { state, name, about, trials: 0, why, detail, trial: None, place: None, commands }
+    }
+}
+
 /// The whole list, most urgent first.
 pub(super) fn to_do(view: &View<'_>) -> Vec<ToDo> {
     let places = places(view);
@@ -170,20 +177,11 @@ fn cases(view: &View<'_>, places: &BTreeMap<String, (String, u32)>) -> Vec<ToDo>
         let name = format!("{}/{}", trial.scenario, trial.case);
         let row = cases.entry(name).or_insert_with_key(|name| {
             let why = why(&trial);
-            ToDo {
-                state: view.comparison.map_or(State::Fails, |found| state(found, name)),
-                name: name.clone(),
-                about: String::new(),
-                trials: 0,
-                why: view
-                    .comparison
-                    .and_then(|found| shares(found, name))
-                    .map_or(why.clone(), |both| format!("{both}; {why}")),
-                detail: Vec::new(),
-                trial: Some(trial.id.clone().into_owned()),
-                place: places.get(name).cloned(),
-                commands: Vec::new(),
-            }
+            let both = view.comparison.and_then(|found| shares(found, name));
+            let why = both.map_or(why.clone(), |both| format!("{both}; {why}"));
+            let state = view.comparison.map_or(State::Fails, |found| state(found, name));
+            let (trial, place) = (Some(trial.id.clone().into_owned()), places.get(name).cloned());
+            ToDo { trial, place, ..ToDo::new(state, name, why) }
         });
         row.trials += 1;
     }
@@ -235,20 +233,9 @@ fn shares(found: &Comparison, case: &str) -> Option<String> {
 /// Required criteria that fail, are undecided, or are worse than on the base. One that counts the cases themselves is left out
 /// if failed cases are listed.
 fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
-    let blank = |state, name: &str, why: String| ToDo {
-        state,
-        name: name.to_owned(),
-        about: String::new(),
-        trials: 0,
-        why,
-        detail: Vec::new(),
-        trial: None,
-        place: None,
-        commands: Vec::new(),
-    };
     let worse = view.comparison.into_iter().flat_map(|found| &found.rows);
     let worse = worse.filter(|row| row.gated && row.finding == Finding::Worse);
-    let mut found: Vec<ToDo> = worse.map(|row| blank(State::Regressed, &row.key, row.sentence.clone())).collect();
+    let mut found: Vec<ToDo> = worse.map(|row| ToDo::new(State::Regressed, &row.key, row.sentence.clone())).collect();
     for row in view.evaluation.rows().filter(|row| row.required) {
         let explained = with_cases && row.metric == "case_pass_rate";
         let (state, why) = match row.verdict {
@@ -264,7 +251,7 @@ fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
             let named = |note: &str| row.causes.first().is_some_and(|cause| cause.reason == reason(note));
             let first = of_most().find(|violation| named(&violation.note)).or_else(|| of_most().next());
             let trial = first.map(|violation| violation.trial.clone()).filter(|_| state == State::CriterionFails);
-            found.push(ToDo { trial, about: row.about.clone(), ..blank(state, &name, why) });
+            found.push(ToDo { trial, about: row.about.clone(), ..ToDo::new(state, &name, why) });
         }
     }
     found
