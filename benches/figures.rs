@@ -44,7 +44,7 @@ fn matching(criterion: &mut Criterion, ground: &Ground) {
     let mut group = criterion.benchmark_group("matching");
     group.throughput(Throughput::Bytes(body.to_string().len() as u64));
     group.bench_function("key of a request of 15 KB", |bencher| {
-        let profile = openai_chat::DIALECT.profile();
+        let profile = openai_chat::DIALECT.profile;
         let request = Request { profile, method: "POST", path: "/chat/completions", body: &body };
         bencher.iter(|| cassette::key(black_box(request), &redactor));
     });

@@ -10,8 +10,8 @@ use ragcheck::internals::provider::wire::{Dialect, Said, WireError, dialects, er
 use serde_json::Value;
 
 /// The document that a stream makes; `None` if it is broken or reports an error.
-fn assembled(dialect: &dyn Dialect, bytes: &[u8]) -> Option<Value> {
-    let events = dialect.framing().read(bytes).ok()?;
+fn assembled(dialect: &Dialect, bytes: &[u8]) -> Option<Value> {
+    let events = dialect.framing.read(bytes).ok()?;
     let mut assembler = dialect.assembler();
     for event in &events {
         if let Err(error) = assembler.push(event) {
@@ -24,7 +24,7 @@ fn assembled(dialect: &dyn Dialect, bytes: &[u8]) -> Option<Value> {
 }
 
 /// An answer goes back as the message that it is, in its own dialect.
-fn answer(dialect: &dyn Dialect, body: &Value) {
+fn answer(dialect: &Dialect, body: &Value) {
     let reply = match dialect.decode_response(body) {
         Ok(reply) => reply,
         Err(error) => {
@@ -45,12 +45,12 @@ fn answer(dialect: &dyn Dialect, body: &Value) {
     assert_eq!(calls, reply.calls.iter().collect::<Vec<_>>(), "{}\n{body}\n{written}", dialect.name());
 }
 
-fn request_of(dialect: &dyn Dialect, written: &Value, from: &Value) -> ChatRequest {
+fn request_of(dialect: &Dialect, written: &Value, from: &Value) -> ChatRequest {
     let read = dialect.decode_request("", written);
     read.unwrap_or_else(|error: WireError| panic!("{}: {error}\n{from}\n{written}", dialect.name()))
 }
 
-fn document(dialect: &dyn Dialect, rest: &[u8]) {
+fn document(dialect: &Dialect, rest: &[u8]) {
     let Ok(body) = serde_json::from_slice(rest) else { return };
     answer(dialect, &body);
     if let Ok(request) = dialect.decode_request("", &body) {
@@ -60,7 +60,7 @@ fn document(dialect: &dyn Dialect, rest: &[u8]) {
 }
 
 /// An answer that we write says the same whole and streamed. The rest is its end, text, tool and arguments.
-fn said(dialect: &dyn Dialect, rest: &[u8]) {
+fn said(dialect: &Dialect, rest: &[u8]) {
     let text = String::from_utf8_lossy(rest);
     let mut parts = text.splitn(4, '\n').map(str::to_owned);
     let [end, text, tool, arguments] = std::array::from_fn(|_| parts.next().unwrap_or_default());

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A chat model that speaks some dialect.
 pub struct ChatClient {
-    dialect: &'static dyn Dialect,
+    dialect: &'static Dialect,
     quirks: Quirks,
     streaming: bool,
     access: Access,
@@ -34,7 +34,7 @@ struct Last {
 impl ChatClient {
     /// Creates a client; one per trial, because waits between retries depend on its number of calls. Errors contain no
     /// secret that is declared by then.
-    pub fn new(dialect: &'static dyn Dialect, access: Access) -> Self {
+    pub fn new(dialect: &'static Dialect, access: Access) -> Self {
         let (quirks, redactor) = (Quirks::default(), secrets::declared());
         let (calls, last) = (AtomicU64::new(0), Mutex::new(None));
         Self { dialect, quirks, streaming: false, access, redactor, calls, last }
@@ -58,7 +58,7 @@ impl ChatClient {
         let body = Arc::new(encode(self.dialect, &self.quirks, self.streaming, request, self.written(request)));
         *self.last() = Some(Last { tools: Arc::clone(&request.tools), body: Arc::clone(&body) });
         let path = self.quirks.path(self.dialect.path(&request.model, self.streaming));
-        let request = HttpRequest::new(Service::Model, self.dialect.profile(), "POST", path, body);
+        let request = HttpRequest::new(Service::Model, self.dialect.profile, "POST", path, body);
         HttpRequest { stream: self.streaming.then(|| stream::ended_by(self.dialect)), ..request }
     }
 
@@ -72,7 +72,7 @@ impl ChatClient {
         if !Arc::ptr_eq(&tools, &request.tools) || request.passthrough.is_some() {
             return None;
         }
-        let at = self.dialect.profile().layout.tools.unwrap_or("/tools");
+        let at = self.dialect.profile.layout.tools.unwrap_or("/tools");
         Arc::try_unwrap(body).ok()?.pointer_mut(at).map(Value::take)
     }
 }
@@ -93,7 +93,7 @@ impl ChatModel for ChatClient {
 /// Encodes a request's body in the dialect, adapted to the server; `tools` is the encoding from an earlier request with
 /// the same tools.
 pub fn encode(
-    dialect: &dyn Dialect,
+    dialect: &Dialect,
     quirks: &Quirks,
     streaming: bool,
     request: &ChatRequest,
@@ -111,7 +111,7 @@ pub fn encode(
 ///
 /// # Errors
 /// [`Failure`] with the kind of error that the response reports, or `Malformed` if it cannot be decoded.
-pub fn decode(dialect: &dyn Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
+pub fn decode(dialect: &Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
     if !(200..300).contains(&response.status) {
         return Err(failure(response, redactor));
     }

@@ -47,14 +47,14 @@ pub(crate) fn asks(request: &HttpRequest) -> Asks {
         _ if Shape::is_named(profile) => Asks::Vectors,
         (_, None) => Asks::Aside,
         (Service::Search, Some(_)) => Asks::Search,
-        (Service::Provider(_), Some(dialect)) if dialect.searches() => Asks::Search,
+        (Service::Provider(_), Some(dialect)) if dialect.searches => Asks::Search,
         _ => Asks::Completion,
     }
 }
 
 /// Whether requests of that profile ask for completions.
 pub(crate) fn is_completion(profile: &str) -> bool {
-    wire::by_name(profile).is_some_and(|dialect| !dialect.searches())
+    wire::by_name(profile).is_some_and(|dialect| !dialect.searches)
 }
 
 /// Decodes a request to a model; `None` if it does not match its dialect.
@@ -132,11 +132,11 @@ pub(crate) fn completion(
 /// The answer of a dialect as one document; that of a stream is assembled, as far as it came.
 pub(crate) fn document(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option<Value> {
     let dialect = wire::by_name(dialect)?;
-    if !dialect.framing().is_stream(headers, body) {
+    if !dialect.framing.is_stream(headers, body) {
         return serde_json::from_slice(body).ok();
     }
     let mut assembler = dialect.assembler();
-    for event in dialect.framing().read(body).ok()? {
+    for event in dialect.framing.read(body).ok()? {
         assembler.push(&event).ok()?;
     }
     Some(assembler.document())
@@ -163,7 +163,7 @@ pub(crate) fn search_answer(
     })
 }
 
-fn assembled(dialect: &dyn Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<Value, Failure> {
+fn assembled(dialect: &Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<Value, Failure> {
     let mut assembler = dialect.assembler();
     for event in sse::read_all(&response.body).unwrap_or_default() {
         assembler.push(&event).map_err(|error| unreadable(response, &error, redactor))?;
@@ -241,11 +241,11 @@ mod tests {
     use serde_json::json;
     use std::time::Duration;
 
-    fn request(dialect: &dyn Dialect, body: Value) -> HttpRequest {
+    fn request(dialect: &Dialect, body: Value) -> HttpRequest {
         let (service, path, headers) = (Service::Search, String::new(), Vec::new());
         HttpRequest {
             service,
-            profile: dialect.profile(),
+            profile: dialect.profile,
             method: "POST",
             path,
             body: body.into(),

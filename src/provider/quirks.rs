@@ -21,9 +21,9 @@ impl Quirks {
     }
 
     /// Adapts `body`, encoded in `dialect`, to the server.
-    pub(super) fn apply(&self, dialect: &dyn Dialect, body: &mut Value) {
+    pub(super) fn apply(&self, dialect: &Dialect, body: &mut Value) {
         let Value::Object(fields) = body else { return };
-        dialect.apply_quirks(self, fields);
+        (dialect.apply_quirks)(self, fields);
         if self.no_tool_choice {
             fields.shift_remove("tool_choice");
             fields.shift_remove("toolConfig");

@@ -13,29 +13,25 @@ use crate::transport::{HttpResponse, StreamEnd};
 use std::time::Duration;
 
 /// Whether a response is a stream: a server may also send a whole answer although a stream was requested.
-pub(super) fn is_stream(dialect: &dyn Dialect, response: &HttpResponse) -> bool {
-    dialect.framing().is_stream(&response.headers, &response.body)
+pub(super) fn is_stream(dialect: &Dialect, response: &HttpResponse) -> bool {
+    dialect.framing.is_stream(&response.headers, &response.body)
 }
 
 /// The transport's test for the end of a stream.
-pub(crate) fn ended_by(dialect: &'static dyn Dialect) -> StreamEnd {
+pub(crate) fn ended_by(dialect: &'static Dialect) -> StreamEnd {
     StreamEnd::new(move |body| ended(dialect, body))
 }
 
 /// Whether a stream is complete: it contains its last event, or one that reports an error instead.
-fn ended(dialect: &dyn Dialect, body: &[u8]) -> bool {
-    let Ok(events) = dialect.framing().read(body) else { return true };
+fn ended(dialect: &Dialect, body: &[u8]) -> bool {
+    let Ok(events) = dialect.framing.read(body) else { return true };
     let mut assembler = dialect.assembler();
     events.iter().any(|event| assembler.push(event).is_err()) || assembler.complete()
 }
 
 /// Assembles and decodes a whole stream.
-pub(super) fn decode(
-    dialect: &dyn Dialect,
-    response: &HttpResponse,
-    redactor: &Redactor,
-) -> Result<ChatResponse, Failure> {
-    let framing = dialect.framing();
+pub(super) fn decode(dialect: &Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
+    let framing = dialect.framing;
     let events = framing.read(&response.body).map_err(|long| malformed(response, &long.to_string(), redactor))?;
     let mut assembler = dialect.assembler();
     for event in &events {
@@ -48,11 +44,11 @@ pub(super) fn decode(
 }
 
 /// Arrival of the first text, refusal or call, counted from sending; `None` if there is none, or no stream.
-pub(super) fn first_token(dialect: &dyn Dialect, response: &HttpResponse) -> Option<Duration> {
+pub(super) fn first_token(dialect: &Dialect, response: &HttpResponse) -> Option<Duration> {
     if response.chunks.is_empty() || !is_stream(dialect, response) {
         return None;
     }
-    let events = dialect.framing().read(&response.body).ok()?;
+    let events = dialect.framing.read(&response.body).ok()?;
     // An answer only grows, so a binary search finds the first event after which it has content.
     let counts: Vec<usize> = (1..=events.len()).collect();
     let silent = counts.partition_point(|count| !says_something(dialect, &events[..*count]));
@@ -60,7 +56,7 @@ pub(super) fn first_token(dialect: &dyn Dialect, response: &HttpResponse) -> Opt
     response.chunks.iter().find(|chunk| chunk.end >= end).map(|chunk| chunk.at)
 }
 
-fn says_something(dialect: &dyn Dialect, events: &[Event]) -> bool {
+fn says_something(dialect: &Dialect, events: &[Event]) -> bool {
     let mut assembler = dialect.assembler();
     if events.iter().any(|event| assembler.push(event).is_err()) {
         return false;
@@ -142,7 +138,7 @@ mod tests {
 
     #[test]
     fn each_dialect_is_asked_in_its_own_way() {
-        let asked = |dialect: &dyn Dialect| {
+        let asked = |dialect: &Dialect| {
             let mut fields = Map::new();
             dialect.ask_for_stream(&mut fields);
             Value::Object(fields)

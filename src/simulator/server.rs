@@ -155,7 +155,7 @@ impl Server {
     }
 
     /// Refuses a request with an error in the shape of a dialect.
-    async fn refuse_in(&self, dialect: &dyn Dialect, reason: &str) -> Response {
+    async fn refuse_in(&self, dialect: &Dialect, reason: &str) -> Response {
         let body = dialect.encode_error(400, "invalid_request_error", reason);
         self.respond(StatusCode::BAD_REQUEST, Duration::from_millis(5), &body).await
     }

@@ -50,7 +50,7 @@ mod tests {
     use serde_json::json;
 
     fn layout(dialect: &str) -> &'static Layout {
-        wire::by_name(dialect).expect(dialect).profile().layout
+        wire::by_name(dialect).expect(dialect).profile.layout
     }
 
     #[test]

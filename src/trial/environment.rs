@@ -57,7 +57,7 @@ pub(super) fn environment(
         Some(search) => {
             let name = &search.provider;
             let dialect = dialect(name, provider(name)?)?;
-            if !dialect.searches() {
+            if !dialect.searches {
                 let reason = format!("its dialect, {}, is not that of a search service", dialect.name());
                 return Err(SetupError::Provider { provider: name.clone(), reason });
             }

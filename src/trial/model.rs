@@ -22,7 +22,7 @@ const REQUEST: Duration = Duration::from_mins(1);
 pub(crate) struct ModelAccess {
     name: String,
     provider: Provider,
-    dialect: &'static dyn Dialect,
+    dialect: &'static Dialect,
     variables: Variables,
     redactor: Arc<Redactor>,
     pace: Option<Arc<Pace>>,

@@ -205,12 +205,12 @@ pub(super) fn key(
 }
 
 /// Address and authentication of a provider.
-pub(super) fn target(provider: &Provider, dialect: &dyn Dialect, key: Option<String>, timeout: Duration) -> Target {
+pub(super) fn target(provider: &Provider, dialect: &Dialect, key: Option<String>, timeout: Duration) -> Target {
     Target {
         base_url: provider.base_url.clone(),
         key,
-        auth: provider.auth.unwrap_or(dialect.auth()),
-        headers: dialect.headers(),
+        auth: provider.auth.unwrap_or(dialect.auth),
+        headers: dialect.headers,
         timeout,
         trial_header: provider.quirks.trial_header,
     }
@@ -220,8 +220,8 @@ pub(super) fn target(provider: &Provider, dialect: &dyn Dialect, key: Option<Str
 ///
 /// # Errors
 /// [`SetupError::Provider`] if this build does not speak it.
-pub(super) fn dialect(name: &str, provider: &Provider) -> Result<&'static dyn Dialect, SetupError> {
-    let found = wire::by_name(&provider.dialect).filter(|dialect| !dialect.retired());
+pub(super) fn dialect(name: &str, provider: &Provider) -> Result<&'static Dialect, SetupError> {
+    let found = wire::by_name(&provider.dialect).filter(|dialect| !dialect.retired);
     found.ok_or_else(|| SetupError::Provider {
         provider: name.to_owned(),
         reason: format!("its dialect, {}, is none that this build speaks", provider.dialect),

@@ -84,7 +84,7 @@ fn stored(sent: &Value, profile: &str) -> Value {
     let Ok(mut document) = serde_json::from_slice::<Value>(&bytes) else {
         return json!({"$text": String::from_utf8(bytes).expect("text")});
     };
-    for pointer in wire::by_name(profile).map(|dialect| dialect.profile().drop).unwrap_or_default() {
+    for pointer in wire::by_name(profile).map(|dialect| dialect.profile.drop).unwrap_or_default() {
         let members = document.as_object_mut().expect("an object");
         members.remove(pointer.trim_start_matches('/'));
     }

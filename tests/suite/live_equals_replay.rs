@@ -40,7 +40,7 @@ impl Respond for &'static Recordings {
             path => (perplexity_agent::DIALECT, path),
         };
         let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-        let asked = cassette::Request { profile: dialect.profile(), method: "POST", path, body: &body };
+        let asked = cassette::Request { profile: dialect.profile, method: "POST", path, body: &body };
         let key = cassette::key(asked, &Redactor::default());
         let mut left = self.left.lock().expect("no panic");
         let pool = left.get_mut(trial).map(|cassette| &mut cassette.exchanges);

@@ -28,7 +28,7 @@ const REGISTRIES: [Registry; 4] = [
         folder: "provider/wire",
         table: "provider/wire/mod.rs",
         list: "dialects",
-        mark: "impl Dialect for",
+        mark: "const DIALECT: &Dialect",
         at_least: 6,
     },
     Registry {
@@ -142,8 +142,8 @@ fn every_module_is_declared_by_a_plain_line_so_that_cargo_fmt_sees_it() {
 fn no_name_of_a_metric_or_a_dialect_stands_in_the_catalogue_of_its_kind() {
     for (catalogue, folder, mark) in [
         ("metric/catalogue.rs", "metric", "impl Metric for"),
-        ("settings/catalogue/dialect.rs", "provider/wire", "impl Dialect for"),
-        ("settings/provider.rs", "provider/wire", "impl Dialect for"),
+        ("settings/catalogue/dialect.rs", "provider/wire", "const DIALECT: &Dialect"),
+        ("settings/provider.rs", "provider/wire", "const DIALECT: &Dialect"),
     ] {
         let text = fs::read_to_string(source(catalogue)).expect("a catalogue");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();

@@ -195,7 +195,7 @@ mod tests {
             "function": {"name": "final_result", "arguments": arguments.to_string()}});
         let chunk = json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
         let body = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "How long?"}]});
-        let profile = openai_chat::DIALECT.profile();
+        let profile = openai_chat::DIALECT.profile;
         let request = HttpRequest::new(Service::Model, profile, "POST", "/chat/completions", body);
         let reply = HttpResponse {
             status: 200,

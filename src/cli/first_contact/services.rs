@@ -53,7 +53,7 @@ pub(in crate::cli) fn usual_providers() -> impl Iterator<Item = (&'static str, P
 
 /// Whose clients speak a dialect: the name of its family in [`KNOWN`].
 pub(in crate::cli) fn clients_of(dialect: &str) -> &'static str {
-    if wire::by_name(dialect).is_some_and(wire::Dialect::searches) { "perplexity" } else { family(dialect) }
+    if wire::by_name(dialect).is_some_and(|dialect| dialect.searches) { "perplexity" } else { family(dialect) }
 }
 
 /// A provider for one service of the agent.
@@ -179,8 +179,8 @@ impl Services {
         let target = Target {
             base_url: choice.base_url.clone(),
             key,
-            auth: dialect.auth(),
-            headers: dialect.headers(),
+            auth: dialect.auth,
+            headers: dialect.headers,
             timeout: LIMIT,
             trial_header: false,
         };

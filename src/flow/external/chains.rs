@@ -170,6 +170,6 @@ fn answer_of(dialect: &str, response: &HttpResponse) -> Option<Value> {
 /// Whether an answer came to its end, if it is a stream.
 fn is_whole(dialect: &str, response: &HttpResponse) -> bool {
     wire::by_name(dialect).is_none_or(|dialect| {
-        !dialect.framing().is_stream(&response.headers, &response.body) || ended_by(dialect).is_whole(&response.body)
+        !dialect.framing.is_stream(&response.headers, &response.body) || ended_by(dialect).is_whole(&response.body)
     })
 }

@@ -23,7 +23,7 @@ pub(super) fn response(fault: &DeclaredFault, request: &HttpRequest, wall: jiff:
     if fault.fault.stage() == Stage::Request {
         return error(fault, dialect.unwrap_or(openai_chat::DIALECT), wall);
     }
-    let dialect = dialect.filter(|dialect| !dialect.searches())?;
+    let dialect = dialect.filter(|dialect| !dialect.searches)?;
     let asked = dialect.decode_request(&request.path, &request.body).ok()?;
     let said = said(fault.fault, &asked)?;
     if request.stream.is_none() {
@@ -45,7 +45,7 @@ pub(super) fn response(fault: &DeclaredFault, request: &HttpRequest, wall: jiff:
     if fault.fault == FaultKind::ErrorInStream {
         body.push_str(&error_event(dialect));
     }
-    let kind = if dialect.framing() == Framing::Lines { "application/x-ndjson" } else { "text/event-stream" };
+    let kind = if dialect.framing == Framing::Lines { "application/x-ndjson" } else { "text/event-stream" };
     let mut response = written(fault.fault, 200, kind, body);
     if fault.fault.stage() == Stage::Stream && fault.fault != FaultKind::ErrorInStream {
         response.headers.push((BROKEN_HEADER.to_owned(), "1".to_owned()));
@@ -59,7 +59,7 @@ fn written(fault: FaultKind, status: u16, kind: &str, body: String) -> HttpRespo
     HttpResponse { status, headers, body: body.into(), took: TOOK, chunks: Vec::new() }
 }
 
-fn error(fault: &DeclaredFault, dialect: &dyn Dialect, wall: jiff::Timestamp) -> Option<HttpResponse> {
+fn error(fault: &DeclaredFault, dialect: &Dialect, wall: jiff::Timestamp) -> Option<HttpResponse> {
     use FaultKind as K;
     let (status, code, message) = match fault.fault {
         K::RateLimit | K::RateLimitSeconds | K::RateLimitMilliseconds | K::RateLimitDate => {
@@ -119,7 +119,7 @@ fn said(kind: FaultKind, asked: &ChatRequest) -> Option<Said> {
 }
 
 /// An error in the middle of a stream.
-fn error_event(dialect: &dyn Dialect) -> String {
+fn error_event(dialect: &Dialect) -> String {
     let message = "The server had an error while streaming. (declared fault)";
     let body = dialect.encode_error(500, "server_error", message);
     match dialect.name() {
@@ -128,7 +128,7 @@ fn error_event(dialect: &dyn Dialect) -> String {
             let body = json!({"type": "error", "code": "server_error", "message": message, "param": null, "sequence_number": 9});
             format!("event: error\ndata: {body}\n\n")
         }
-        _ if dialect.framing() == Framing::Lines => format!("{body}\n"),
+        _ if dialect.framing == Framing::Lines => format!("{body}\n"),
         _ => format!("data: {body}\n\n"),
     }
 }

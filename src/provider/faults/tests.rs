@@ -18,7 +18,7 @@ impl Transport for Answers {
     }
 }
 
-fn request(dialect: &'static dyn Dialect, stream: bool) -> HttpRequest {
+fn request(dialect: &'static Dialect, stream: bool) -> HttpRequest {
     let tool = crate::provider::chat::ToolDefinition {
         name: "find".to_owned(),
         description: "Finds.".to_owned(),
@@ -27,7 +27,7 @@ fn request(dialect: &'static dyn Dialect, stream: bool) -> HttpRequest {
     let asked =
         ChatRequest { tools: Arc::from([tool]), ..ChatRequest::new("m", vec![Message::text(Role::User, "Hello")]) };
     let path = dialect.path("m", stream);
-    let mut request = HttpRequest::new(Service::Model, dialect.profile(), "POST", path, dialect.encode_request(&asked));
+    let mut request = HttpRequest::new(Service::Model, dialect.profile, "POST", path, dialect.encode_request(&asked));
     request.stream = stream.then(|| ended_by(dialect));
     request
 }
@@ -35,7 +35,7 @@ fn request(dialect: &'static dyn Dialect, stream: bool) -> HttpRequest {
 /// What the first two of the same requests come to, how many reached the service, and the faults.
 fn twice(
     declared: DeclaredFault,
-    dialect: &'static dyn Dialect,
+    dialect: &'static Dialect,
     stream: bool,
 ) -> (Vec<observed::Observed<crate::provider::chat::ChatResponse>>, u32, Arc<Faults>) {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
@@ -55,7 +55,7 @@ fn twice(
 #[test]
 fn every_fault_of_a_request_is_read_as_its_kind_in_every_dialect_and_the_repetition_is_answered() {
     use FaultKind as K;
-    for dialect in wire::dialects().filter(|dialect| dialect.proxied()) {
+    for dialect in wire::dialects().filter(|dialect| dialect.proxied) {
         for (kind, expected) in [
             (K::RateLimit, ErrorKind::RateLimit),
             (K::RateLimitSeconds, ErrorKind::RateLimit),
@@ -86,7 +86,7 @@ fn every_fault_of_a_request_is_read_as_its_kind_in_every_dialect_and_the_repetit
 #[test]
 fn every_broken_stream_is_a_broken_connection_or_the_reported_error_in_every_dialect_that_streams_text() {
     use FaultKind as K;
-    for dialect in wire::dialects().filter(|one| one.proxied() && one.name() != "bedrock-converse") {
+    for dialect in wire::dialects().filter(|one| one.proxied && one.name() != "bedrock-converse") {
         for kind in [K::CutBeforeToken, K::CutAfterToken, K::CutInArguments, K::ErrorInStream] {
             if kind == K::CutInArguments && ["gemini", "ollama"].contains(&dialect.name()) {
                 continue;
@@ -103,7 +103,7 @@ fn every_broken_stream_is_a_broken_connection_or_the_reported_error_in_every_dia
 #[test]
 fn another_answer_is_an_answer_and_lost_usage_is_unknown_usage() {
     use FaultKind as K;
-    for dialect in wire::dialects().filter(|dialect| dialect.proxied()) {
+    for dialect in wire::dialects().filter(|dialect| dialect.proxied) {
         for kind in [K::NoToolCall, K::WrongTool, K::MalformedArguments, K::LengthStop, K::Refusal, K::NoUsage] {
             let (seen, sent, faults) = twice(DeclaredFault::new(kind), dialect, false);
             let name = format!("{} {}", dialect.name(), kind.as_str());
@@ -149,7 +149,7 @@ fn a_share_strikes_about_that_many_trials_the_same_ones_each_time() {
 fn the_results_of_an_agents_own_tools_are_changed_in_its_requests() {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let shared: Arc<dyn Clock> = Arc::new(clock.clone());
-    for dialect in wire::dialects().filter(|dialect| dialect.proxied()) {
+    for dialect in wire::dialects().filter(|dialect| dialect.proxied) {
         let call = |id: &str| crate::provider::chat::ToolCall {
             id: id.to_owned(),
             name: "find".to_owned(),
@@ -160,7 +160,7 @@ fn the_results_of_an_agents_own_tools_are_changed_in_its_requests() {
         let mut messages = vec![Message::text(Role::User, "q"), assistant];
         messages.extend(results);
         let body = dialect.encode_request(&ChatRequest::new("m", messages));
-        let request = HttpRequest::new(Service::Model, dialect.profile(), "POST", dialect.path("m", false), body);
+        let request = HttpRequest::new(Service::Model, dialect.profile, "POST", dialect.path("m", false), body);
         let declared =
             DeclaredFault { tool: Some("find".into()), call: 2, ..DeclaredFault::new(FaultKind::ToolContradicts) };
         let faults = Faults::of(&[declared], None, ("t", "l"), 1, &shared, Duration::ZERO).expect("armed");

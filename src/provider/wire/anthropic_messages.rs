@@ -8,7 +8,7 @@
 use super::anthropic_messages_stream::Assembler as Blocks;
 use super::assembler::Assembler;
 use super::document::{Reader, ToolShape, WireError, plus, put, small, text, tokens};
-use super::{Dialect, anthropic_messages_blocks as blocks, ending, passthrough};
+use super::{Dialect, USUAL, anthropic_messages_blocks as blocks, ending, passthrough};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{
     ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice, ToolDefinition, Usage,
@@ -45,104 +45,71 @@ pub const MAX_TOKENS: u32 = 4096;
 pub(super) const READER: Reader = Reader(NAME);
 const TOOL: ToolShape = ToolShape { parameters: &["input_schema"] };
 
-#[derive(Debug)]
-struct AnthropicMessages;
-
 /// The dialect.
-pub const DIALECT: &dyn Dialect = &AnthropicMessages;
-
-impl Dialect for AnthropicMessages {
-    fn about(&self) -> &'static str {
-        "Anthropic Messages; the base URL is `https://api.anthropic.com`."
-    }
-
-    fn profile(&self) -> &'static Profile {
-        &PROFILE
-    }
-
-    fn auth(&self) -> Auth {
-        Auth::XApiKey
-    }
-
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[("anthropic-version", "2023-06-01")]
-    }
-
-    fn proxied(&self) -> bool {
-        true
-    }
-
-    fn path(&self, _model: &str, _stream: bool) -> String {
-        ENDPOINT.to_owned()
-    }
-
-    fn endpoint<'a>(&self, _host: &str, path: &'a str) -> Option<&'a str> {
-        ending(path, ENDPOINT)
-    }
-
-    fn decode_request(&self, _path: &str, body: &Value) -> Result<ChatRequest, WireError> {
-        decode_request(body)
-    }
-
-    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
-        encode_request(request, tools)
-    }
-
-    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
-        decode_response(body)
-    }
-
-    fn encode_error(&self, status: u16, code: &str, message: &str) -> Value {
-        let kind = match status {
-            401 => "authentication_error",
-            403 => "permission_error",
-            404 => "not_found_error",
-            413 => "request_too_large",
-            429 => "rate_limit_error",
-            504 => "timeout_error",
-            529 => "overloaded_error",
-            500.. => "api_error",
-            _ => "invalid_request_error",
-        };
-        json!({"type": "error", "error": {"type": kind, "message": message, "code": code}})
-    }
-
-    fn assembler(&self) -> Assembler {
-        Assembler::of(Blocks::default())
-    }
-
+pub const DIALECT: &Dialect = &Dialect {
+    about: "Anthropic Messages; the base URL is `https://api.anthropic.com`.",
+    profile: &PROFILE,
+    auth: Auth::XApiKey,
+    headers: &[("anthropic-version", "2023-06-01")],
+    proxied: true,
+    path: |_, _| ENDPOINT.to_owned(),
+    endpoint: |_, path| ending(path, ENDPOINT),
+    decode_request: |_, body| decode_request(body),
+    encode: encode_request,
+    decode_response,
+    encode_error,
+    assembler: || Assembler::of(Blocks::default()),
     #[cfg(test)]
-    fn example(&self) -> super::laws::Example {
-        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-        super::laws::Example {
-            request: json!({
-            "model": "m", "max_tokens": 9, "temperature": 1.0,
-            "system": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief.", "cache_control": {"type": "ephemeral"}}],
-            "messages": [
-                {"role": "user", "content": "Look"},
-                {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "So"},
-                    {"type": "tool_use", "id": "c1", "name": "f", "input": {"q": 1}}, {"type": "tool_use", "id": "c2", "name": "f", "input": {}}]},
-                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "found"}], "is_error": false},
-                    {"type": "tool_result", "tool_use_id": "c2", "content": "also"}, {"type": "text", "text": "Go on", "cache_control": null}]}],
-            "tools": [{"name": "f", "description": "", "input_schema": schema}, {"type": "web_search_20250305", "name": "web_search"}],
-            "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true}}),
-            whole: json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "stop_reason": "tool_use",
-                "content": [{"type": "text", "text": "Hello"}, {"type": "tool_use", "id": "a", "name": "f", "input": {"q": 1}}],
-                "usage": {"input_tokens": 3, "output_tokens": 2}}),
-            events: vec![
-                json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 3, "output_tokens": 0}}}),
-                json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
-                json!({"type": "ping"}),
-                json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}),
-                json!({"type": "content_block_stop", "index": 0}),
-                json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}}}),
-                json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"q\""}}),
-                json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ": 1}"}}),
-                json!({"type": "content_block_stop", "index": 1}),
-                json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}}),
-                json!({"type": "message_stop"}),
-            ],
-        }
+    example,
+    ..USUAL
+};
+
+fn encode_error(status: u16, code: &str, message: &str) -> Value {
+    let kind = match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        504 => "timeout_error",
+        529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    };
+    json!({"type": "error", "error": {"type": kind, "message": message, "code": code}})
+}
+
+#[cfg(test)]
+fn example() -> super::laws::Example {
+    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    super::laws::Example {
+        request: json!({
+        "model": "m", "max_tokens": 9, "temperature": 1.0,
+        "system": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief.", "cache_control": {"type": "ephemeral"}}],
+        "messages": [
+            {"role": "user", "content": "Look"},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "So"},
+                {"type": "tool_use", "id": "c1", "name": "f", "input": {"q": 1}}, {"type": "tool_use", "id": "c2", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "found"}], "is_error": false},
+                {"type": "tool_result", "tool_use_id": "c2", "content": "also"}, {"type": "text", "text": "Go on", "cache_control": null}]}],
+        "tools": [{"name": "f", "description": "", "input_schema": schema}, {"type": "web_search_20250305", "name": "web_search"}],
+        "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true}}),
+        whole: json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "stop_reason": "tool_use",
+            "content": [{"type": "text", "text": "Hello"}, {"type": "tool_use", "id": "a", "name": "f", "input": {"q": 1}}],
+            "usage": {"input_tokens": 3, "output_tokens": 2}}),
+        events: vec![
+            json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 3, "output_tokens": 0}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+            json!({"type": "ping"}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"q\""}}),
+            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ": 1}"}}),
+            json!({"type": "content_block_stop", "index": 1}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}}),
+            json!({"type": "message_stop"}),
+        ],
     }
 }
 

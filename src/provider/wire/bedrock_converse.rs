@@ -7,7 +7,7 @@
 use super::assembler::{Assemble, Assembler};
 use super::document::{Reader, WireError, plus, put, small, text, tokens};
 use super::framing::Framing;
-use super::{Dialect, bedrock_converse_blocks as blocks, passthrough};
+use super::{Dialect, USUAL, bedrock_converse_blocks as blocks, passthrough};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
@@ -33,100 +33,65 @@ static LAYOUT: Layout = Layout {
     ..Layout::NONE
 };
 
-#[derive(Debug)]
-struct BedrockConverse;
-
 /// The dialect.
-pub(crate) const DIALECT: &dyn Dialect = &BedrockConverse;
-
-impl Dialect for BedrockConverse {
-    fn about(&self) -> &'static str {
-        "Amazon Bedrock's Converse, with a Bedrock API key; the base URL is `https://bedrock-runtime.REGION.amazonaws.com`."
-    }
-
-    fn profile(&self) -> &'static Profile {
-        &PROFILE
-    }
-
-    fn proxied(&self) -> bool {
-        true
-    }
-
-    fn framing(&self) -> Framing {
-        Framing::AwsFrames
-    }
-
-    fn path(&self, model: &str, stream: bool) -> String {
+pub(crate) const DIALECT: &Dialect = &Dialect {
+    about: "Amazon Bedrock's Converse, with a Bedrock API key; the base URL is `https://bedrock-runtime.REGION.amazonaws.com`.",
+    profile: &PROFILE,
+    proxied: true,
+    framing: Framing::AwsFrames,
+    path: |model, stream| {
         let operation = if stream { "converse-stream" } else { "converse" };
         format!("/model/{}/{operation}", model.replace(':', "%3A").replace('/', "%2F"))
-    }
-
-    fn endpoint<'a>(&self, _host: &str, path: &'a str) -> Option<&'a str> {
+    },
+    endpoint: |_, path| {
         let asks = path.ends_with("/converse") || path.ends_with("/converse-stream");
         if asks { path.rfind("/model/").map(|start| &path[start..]) } else { None }
-    }
-
-    fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError> {
-        Ok(ChatRequest { model: model_of(path).unwrap_or_default(), ..decode_request(body)? })
-    }
-
-    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
-        encode_request(request, tools)
-    }
-
-    fn asks_for_stream(&self, path: &str, _body: &Value) -> bool {
-        path.split('?').next().is_some_and(|path| path.ends_with("/converse-stream"))
-    }
-
-    /// A stream is requested by the path.
-    fn ask_for_stream(&self, _fields: &mut Map<String, Value>) {}
-
-    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
-        decode_response(body)
-    }
-
-    fn encode_error(&self, _status: u16, code: &str, message: &str) -> Value {
-        json!({"message": message, "__type": code})
-    }
-
-    fn assembler(&self) -> Assembler {
-        Assembler::of(Blocks::default())
-    }
-
+    },
+    decode_request: |path, body| Ok(ChatRequest { model: model_of(path).unwrap_or_default(), ..decode_request(body)? }),
+    encode: encode_request,
+    asks_for_stream: |path, _| path.split('?').next().is_some_and(|path| path.ends_with("/converse-stream")),
+    // A stream is requested by the path.
+    ask_for_stream: |_| {},
+    decode_response,
+    encode_error: |_, code, message| json!({"message": message, "__type": code}),
+    assembler: || Assembler::of(Blocks::default()),
     #[cfg(test)]
-    fn example(&self) -> super::laws::Example {
-        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-        let usage = json!({"inputTokens": 3, "outputTokens": 2, "totalTokens": 5});
-        let delta =
-            |index: u64, delta: Value| json!({"contentBlockDelta": {"contentBlockIndex": index, "delta": delta}});
-        let call = json!({"toolUseId": "a", "name": "f", "input": {"q": 1}});
-        super::laws::Example {
-            request: json!({
-            "system": [{"text": "Be "}, {"text": "brief."}, {"cachePoint": {"type": "default"}}],
-            "messages": [
-                {"role": "user", "content": [{"text": "Look"}, {"image": {"format": "png", "source": {"bytes": ""}}}]},
-                {"role": "assistant", "content": [{"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
-                    {"toolUse": {"toolUseId": "c1", "name": "f", "input": {"q": 1}}}, {"toolUse": {"toolUseId": "c2", "name": "f", "input": {}}}]},
-                {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "found"}], "status": "success"}},
-                    {"toolResult": {"toolUseId": "c2", "content": [{"json": {"a": 1}}]}}, {"text": "Go on"}]}],
-            "toolConfig": {"tools": [{"toolSpec": {"name": "f", "description": "d", "inputSchema": {"json": schema}}}, {"systemTool": {"name": "web"}}],
-                "toolChoice": {"tool": {"name": "f"}}},
-            "inferenceConfig": {"maxTokens": 9, "temperature": 0, "topP": 0.5}}),
-            whole: json!({"output": {"message": {"role": "assistant", "content": [{"text": "Hello"}, {"toolUse": call}]}},
-                "stopReason": "tool_use", "usage": usage, "metrics": {"latencyMs": 7}}),
-            events: vec![
-                json!({"messageStart": {"role": "assistant"}}),
-                delta(0, json!({"text": "Hel"})),
-                delta(0, json!({"text": "lo"})),
-                json!({"contentBlockStop": {"contentBlockIndex": 0}}),
-                json!({"contentBlockStart": {"contentBlockIndex": 1, "start": {"toolUse": {"toolUseId": "a", "name": "f"}}}}),
-                delta(1, json!({"toolUse": {"input": "{\"q\""}})),
-                delta(1, json!({"toolUse": {"input": ": 1}"}})),
-                json!({"contentBlockStop": {"contentBlockIndex": 1}}),
-                json!({"messageStop": {"stopReason": "tool_use"}}),
-                json!({"metadata": {"usage": usage, "metrics": {"latencyMs": 7}}}),
-            ],
-        }
+    example,
+    ..USUAL
+};
+
+#[cfg(test)]
+fn example() -> super::laws::Example {
+    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    let usage = json!({"inputTokens": 3, "outputTokens": 2, "totalTokens": 5});
+    let delta = |index: u64, delta: Value| json!({"contentBlockDelta": {"contentBlockIndex": index, "delta": delta}});
+    let call = json!({"toolUseId": "a", "name": "f", "input": {"q": 1}});
+    super::laws::Example {
+        request: json!({
+        "system": [{"text": "Be "}, {"text": "brief."}, {"cachePoint": {"type": "default"}}],
+        "messages": [
+            {"role": "user", "content": [{"text": "Look"}, {"image": {"format": "png", "source": {"bytes": ""}}}]},
+            {"role": "assistant", "content": [{"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
+                {"toolUse": {"toolUseId": "c1", "name": "f", "input": {"q": 1}}}, {"toolUse": {"toolUseId": "c2", "name": "f", "input": {}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "found"}], "status": "success"}},
+                {"toolResult": {"toolUseId": "c2", "content": [{"json": {"a": 1}}]}}, {"text": "Go on"}]}],
+        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "description": "d", "inputSchema": {"json": schema}}}, {"systemTool": {"name": "web"}}],
+            "toolChoice": {"tool": {"name": "f"}}},
+        "inferenceConfig": {"maxTokens": 9, "temperature": 0, "topP": 0.5}}),
+        whole: json!({"output": {"message": {"role": "assistant", "content": [{"text": "Hello"}, {"toolUse": call}]}},
+            "stopReason": "tool_use", "usage": usage, "metrics": {"latencyMs": 7}}),
+        events: vec![
+            json!({"messageStart": {"role": "assistant"}}),
+            delta(0, json!({"text": "Hel"})),
+            delta(0, json!({"text": "lo"})),
+            json!({"contentBlockStop": {"contentBlockIndex": 0}}),
+            json!({"contentBlockStart": {"contentBlockIndex": 1, "start": {"toolUse": {"toolUseId": "a", "name": "f"}}}}),
+            delta(1, json!({"toolUse": {"input": "{\"q\""}})),
+            delta(1, json!({"toolUse": {"input": ": 1}"}})),
+            json!({"contentBlockStop": {"contentBlockIndex": 1}}),
+            json!({"messageStop": {"stopReason": "tool_use"}}),
+            json!({"metadata": {"usage": usage, "metrics": {"latencyMs": 7}}}),
+        ],
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Framing {
 impl Framing {
     /// The framing of the dialect with that profile; server-sent events for any other.
     pub(crate) fn of(profile: &str) -> Self {
-        super::by_name(profile).map_or(Self::Events, super::Dialect::framing)
+        super::by_name(profile).map_or(Self::Events, |dialect| dialect.framing)
     }
 
     /// Whether a response is a stream, by its headers (names in lower case), or the beginning of its body.

@@ -10,7 +10,7 @@ use super::call_ids::CallIds;
 use super::document::{Reader, WireError, plus, put, small, text, tokens};
 use super::gemini_parts::{self, key_of};
 use super::gemini_stream::Assembler as Chunks;
-use super::{Dialect, passthrough};
+use super::{Dialect, USUAL, passthrough};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use crate::settings::Auth;
@@ -42,109 +42,81 @@ const CONFIG: [&str; 2] = ["toolConfig", "tool_config"];
 const CALLING: [&str; 2] = ["functionCallingConfig", "function_calling_config"];
 const GENERATION: [&str; 2] = ["generationConfig", "generation_config"];
 
-#[derive(Debug)]
-struct Gemini;
-
 /// The dialect.
-pub const DIALECT: &dyn Dialect = &Gemini;
-
-impl Dialect for Gemini {
-    fn about(&self) -> &'static str {
-        "Google's generateContent; the base URL ends in `/v1beta`."
-    }
-
-    fn profile(&self) -> &'static Profile {
-        &PROFILE
-    }
-
-    fn auth(&self) -> Auth {
-        Auth::XGoogApiKey
-    }
-
-    fn proxied(&self) -> bool {
-        true
-    }
-
-    fn path(&self, model: &str, stream: bool) -> String {
+pub const DIALECT: &Dialect = &Dialect {
+    about: "Google's generateContent; the base URL ends in `/v1beta`.",
+    profile: &PROFILE,
+    auth: Auth::XGoogApiKey,
+    proxied: true,
+    path: |model, stream| {
         let model = model.strip_prefix("models/").unwrap_or(model);
         let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
         format!("/models/{model}:{method}")
-    }
-
-    fn endpoint<'a>(&self, _host: &str, path: &'a str) -> Option<&'a str> {
+    },
+    endpoint: |_, path| {
         let asks = path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent");
         if asks { path.rfind("/models/").map(|start| &path[start..]) } else { None }
-    }
-
-    fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError> {
+    },
+    decode_request: |path, body| {
         let mut request = decode_request(body)?;
         model_of(path).unwrap_or_default().clone_into(&mut request.model);
         Ok(request)
-    }
-
-    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
-        encode_request(request, tools)
-    }
-
-    fn asks_for_stream(&self, path: &str, _body: &Value) -> bool {
-        path.split('?').next().is_some_and(|path| path.ends_with(":streamGenerateContent"))
-    }
-
-    /// A stream is requested by the path.
-    fn ask_for_stream(&self, _fields: &mut Map<String, Value>) {}
-
-    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
-        decode_response(body)
-    }
-
-    fn encode_error(&self, status: u16, code: &str, message: &str) -> Value {
-        let word = match status {
-            401 => "UNAUTHENTICATED",
-            403 => "PERMISSION_DENIED",
-            404 => "NOT_FOUND",
-            429 => "RESOURCE_EXHAUSTED",
-            500 => "INTERNAL",
-            504 => "DEADLINE_EXCEEDED",
-            501..=503 | 505.. => "UNAVAILABLE",
-            _ => "INVALID_ARGUMENT",
-        };
-        let info = json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": code, "domain": "ragcheck"});
-        json!({"error": {"code": status, "message": message, "status": word, "details": [info]}})
-    }
-
-    fn assembler(&self) -> Assembler {
-        Assembler::of(Chunks::default())
-    }
-
+    },
+    encode: encode_request,
+    asks_for_stream: |path, _| path.split('?').next().is_some_and(|path| path.ends_with(":streamGenerateContent")),
+    // A stream is requested by the path.
+    ask_for_stream: |_| {},
+    decode_response,
+    encode_error,
+    assembler: || Assembler::of(Chunks::default()),
     #[cfg(test)]
-    fn example(&self) -> super::laws::Example {
-        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-        let part = |part: Value| json!({"modelVersion": "m-1", "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]});
+    example,
+    ..USUAL
+};
 
-        let call = json!({"functionCall": {"id": "a", "name": "f", "args": {"q": 1}}});
-        let usage = json!({"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5});
-        let mut last = part(call.clone());
-        last["candidates"][0]["finishReason"] = json!("STOP");
-        last["usageMetadata"] = usage.clone();
-        let mut whole = part(json!({"text": "Hello"}));
-        whole["candidates"][0]["content"]["parts"] = json!([{"text": "Hello"}, call]);
-        whole["candidates"][0]["finishReason"] = json!("STOP");
-        whole["usageMetadata"] = usage;
-        super::laws::Example {
-            request: json!({
-            "system_instruction": {"parts": [{"text": "Be brief."}]},
-            "contents": [
-                {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
-                {"role": "model", "parts": [{"text": "hm", "thought": true}, {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": "s"},
-                    {"functionCall": {"name": "f", "id": "c2"}}]},
-                {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": "found"}}},
-                    {"functionResponse": {"name": "f", "id": "c2", "response": {"a": 1}}}, {"text": "Go on"}]}],
-            "tools": [{"function_declarations": [{"name": "f", "description": "d", "parameters": schema}]}, {"googleSearch": {}}],
-            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
-            "generationConfig": {"temperature": 0, "maxOutputTokens": 9, "topK": 3}}),
-            whole,
-            events: vec![part(json!({"text": "Hel"})), part(json!({"text": "lo"})), last],
-        }
+fn encode_error(status: u16, code: &str, message: &str) -> Value {
+    let word = match status {
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        429 => "RESOURCE_EXHAUSTED",
+        500 => "INTERNAL",
+        504 => "DEADLINE_EXCEEDED",
+        501..=503 | 505.. => "UNAVAILABLE",
+        _ => "INVALID_ARGUMENT",
+    };
+    let info = json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": code, "domain": "ragcheck"});
+    json!({"error": {"code": status, "message": message, "status": word, "details": [info]}})
+}
+
+#[cfg(test)]
+fn example() -> super::laws::Example {
+    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    let part = |part: Value| json!({"modelVersion": "m-1", "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]});
+
+    let call = json!({"functionCall": {"id": "a", "name": "f", "args": {"q": 1}}});
+    let usage = json!({"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5});
+    let mut last = part(call.clone());
+    last["candidates"][0]["finishReason"] = json!("STOP");
+    last["usageMetadata"] = usage.clone();
+    let mut whole = part(json!({"text": "Hello"}));
+    whole["candidates"][0]["content"]["parts"] = json!([{"text": "Hello"}, call]);
+    whole["candidates"][0]["finishReason"] = json!("STOP");
+    whole["usageMetadata"] = usage;
+    super::laws::Example {
+        request: json!({
+        "system_instruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
+            {"role": "model", "parts": [{"text": "hm", "thought": true}, {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": "s"},
+                {"functionCall": {"name": "f", "id": "c2"}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": "found"}}},
+                {"functionResponse": {"name": "f", "id": "c2", "response": {"a": 1}}}, {"text": "Go on"}]}],
+        "tools": [{"function_declarations": [{"name": "f", "description": "d", "parameters": schema}]}, {"googleSearch": {}}],
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
+        "generationConfig": {"temperature": 0, "maxOutputTokens": 9, "topK": 3}}),
+        whole,
+        events: vec![part(json!({"text": "Hel"})), part(json!({"text": "lo"})), last],
     }
 }
 

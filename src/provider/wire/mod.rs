@@ -68,7 +68,7 @@ use std::fmt;
 /// Lists the dialects: one line each, beside its `mod` line.
 macro_rules! dialects {
     ($($file:ident),+ $(,)?) => {
-        static DIALECTS: &[&dyn Dialect] = &[$($file::DIALECT),+];
+        static DIALECTS: &[&Dialect] = &[$($file::DIALECT),+];
     };
 }
 
@@ -89,96 +89,129 @@ const UNCOMPARED: &[&str] =
     &["/user", "/metadata", "/safety_identifier", "/prompt_cache_key", "/stream_options/include_obfuscation"];
 
 /// A wire format.
-pub trait Dialect: Send + Sync {
-    /// Name in `ragcheck.yaml`, cassettes and messages.
-    fn name(&self) -> &'static str {
-        self.profile().name
-    }
+pub struct Dialect {
     /// Description in one sentence, with its base URL.
-    fn about(&self) -> &'static str;
+    pub about: &'static str,
     /// How its requests are compared.
-    fn profile(&self) -> &'static Profile;
+    pub profile: &'static Profile,
     /// How its servers expect the key.
-    fn auth(&self) -> Auth {
-        Auth::Bearer
-    }
+    pub auth: Auth,
     /// Headers sent with every request, with or without a key.
-    fn headers(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
+    pub headers: &'static [(&'static str, &'static str)],
     /// Whether it is the dialect of a search service, so that a scenario may name it as its `search`.
-    fn searches(&self) -> bool {
-        false
-    }
+    pub searches: bool,
     /// Whether the proxy accepts it for model requests of external agents.
-    fn proxied(&self) -> bool {
-        false
-    }
+    pub proxied: bool,
     /// Whether its service was shut down: it is decoded in old recordings, and no provider can declare it.
-    fn retired(&self) -> bool {
-        false
-    }
-    /// The path below the base URL that the provider's own client libraries use.
-    fn path(&self, model: &str, stream: bool) -> String;
+    pub retired: bool,
     /// The only host that uses it at paths which belong to other dialects elsewhere.
-    fn own_host(&self) -> Option<&'static str> {
-        None
+    pub own_host: Option<&'static str>,
+    /// How its streams are cut into events.
+    pub framing: framing::Framing,
+    path: fn(&str, bool) -> String,
+    endpoint: for<'a> fn(&str, &'a str) -> Option<&'a str>,
+    decode_request: fn(&str, &Value) -> Result<ChatRequest, WireError>,
+    encode: fn(&ChatRequest, Option<Value>) -> Value,
+    asks_for_stream: fn(&str, &Value) -> bool,
+    ask_for_stream: fn(&mut Map<String, Value>),
+    /// Adapts a request's body to a server, for quirks specific to this dialect.
+    pub apply_quirks: fn(&Quirks, &mut Map<String, Value>),
+    decode_response: fn(&Value) -> Result<ChatResponse, WireError>,
+    encode_error: fn(u16, &str, &str) -> Value,
+    assembler: fn() -> Assembler,
+    #[cfg(test)]
+    example: fn() -> laws::Example,
+}
+
+/// What a dialect has in common with Chat Completions, unless it says otherwise.
+const USUAL: Dialect = Dialect {
+    proxied: false,
+    ask_for_stream: |fields| _ = fields.insert("stream".to_owned(), json!(true)),
+    apply_quirks: |_, _| {},
+    ..*openai_chat::DIALECT
+};
+
+impl Dialect {
+    /// Name in `ragcheck.yaml`, cassettes and messages.
+    pub fn name(&self) -> &'static str {
+        self.profile.name
     }
+
+    /// The path below the base URL that the provider's own client libraries use.
+    pub fn path(&self, model: &str, stream: bool) -> String {
+        (self.path)(model, stream)
+    }
+
     /// The part of an address's path that our own requests use, if the address belongs to this dialect.
-    fn endpoint<'a>(&self, host: &str, path: &'a str) -> Option<&'a str>;
+    pub fn endpoint<'a>(&self, host: &str, path: &'a str) -> Option<&'a str> {
+        (self.endpoint)(host, path)
+    }
+
     /// Decodes the body of a request sent to `path`.
     ///
     /// # Errors
     /// [`WireError`] with the member that does not match the dialect.
-    fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError>;
+    pub fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError> {
+        (self.decode_request)(path, body)
+    }
+
     /// Encodes a request's body; `tools` is the list from an earlier body with the same definitions. Encoding them
     /// is half of the work, and they are the same in every request of a conversation.
-    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value;
+    pub fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
+        (self.encode)(request, tools)
+    }
+
     /// Encodes a request's body.
     #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
-    fn encode_request(&self, request: &ChatRequest) -> Value {
-        self.encode_again(request, None)
+    pub fn encode_request(&self, request: &ChatRequest) -> Value {
+        (self.encode)(request, None)
     }
+
     /// Whether a request asks for its answer in pieces.
-    fn asks_for_stream(&self, _path: &str, body: &Value) -> bool {
-        body.get("stream") == Some(&Value::Bool(true))
+    pub fn asks_for_stream(&self, path: &str, body: &Value) -> bool {
+        (self.asks_for_stream)(path, body)
     }
+
     /// Asks for a stream in the body of a request.
-    fn ask_for_stream(&self, fields: &mut Map<String, Value>) {
-        fields.insert("stream".to_owned(), json!(true));
+    pub fn ask_for_stream(&self, fields: &mut Map<String, Value>) {
+        (self.ask_for_stream)(fields);
     }
-    /// Adapts a request's body to a server, for quirks specific to this dialect.
-    fn apply_quirks(&self, _quirks: &Quirks, _fields: &mut Map<String, Value>) {}
+
     /// Decodes a whole response, including one from an `Assembler`.
     ///
     /// # Errors
     /// [`WireError`] with the error that the response reports, or the member that does not match the dialect.
-    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError>;
+    pub fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
+        (self.decode_response)(body)
+    }
+
     /// Writes the body of an error of our own, for a client of this dialect: an HTTP status, a machine-readable code and a
     /// sentence.
-    fn encode_error(&self, _status: u16, code: &str, message: &str) -> Value {
-        json!({"error": {"message": message, "type": code, "param": null, "code": code}})
+    pub fn encode_error(&self, status: u16, code: &str, message: &str) -> Value {
+        (self.encode_error)(status, code, message)
     }
-    /// How its streams are cut into events.
-    fn framing(&self) -> framing::Framing {
-        framing::Framing::Events
-    }
+
     /// An assembler for one stream.
-    fn assembler(&self) -> Assembler;
+    pub fn assembler(&self) -> Assembler {
+        (self.assembler)()
+    }
+
     /// A request with all features of this dialect, and an answer, whole and streamed: the inputs of [`laws`].
     #[cfg(test)]
-    fn example(&self) -> laws::Example;
+    pub(in crate::provider) fn example(&self) -> laws::Example {
+        (self.example)()
+    }
 }
 
-impl PartialEq for dyn Dialect {
+impl PartialEq for Dialect {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name()
     }
 }
 
-impl Eq for dyn Dialect {}
+impl Eq for Dialect {}
 
-impl fmt::Debug for dyn Dialect {
+impl fmt::Debug for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -190,7 +223,7 @@ fn ending<'a>(path: &'a str, end: &str) -> Option<&'a str> {
 }
 
 /// All dialects, in the order of reports.
-pub fn dialects() -> impl Iterator<Item = &'static dyn Dialect> {
+pub fn dialects() -> impl Iterator<Item = &'static Dialect> {
     DIALECTS.iter().copied()
 }
 
@@ -207,25 +240,25 @@ pub(crate) fn attached_passages(message: &Message) -> Vec<Value> {
 }
 
 /// The dialect of that name.
-pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
+pub fn by_name(name: &str) -> Option<&'static Dialect> {
     dialects().find(|dialect| dialect.name() == name)
 }
 
 /// The matching profile of that name, if this build has it.
 pub(crate) fn known_profile(name: &str) -> Option<&'static Profile> {
     let of_service = || super::json_service::profile_of_service(name).or((name == MCP.name).then_some(&MCP));
-    by_name(name).map(Dialect::profile).or_else(of_service)
+    by_name(name).map(|dialect| dialect.profile).or_else(of_service)
 }
 
 /// Declarations of the dialects that a provider can use.
 pub(crate) fn entries() -> Vec<DialectEntry> {
-    let declarable = dialects().filter(|dialect| !dialect.retired());
+    let declarable = dialects().filter(|dialect| !dialect.retired);
     declarable
         .map(|dialect| DialectEntry {
             name: dialect.name(),
-            about: dialect.about(),
-            searches: dialect.searches(),
-            proxied: dialect.proxied(),
+            about: dialect.about,
+            searches: dialect.searches,
+            proxied: dialect.proxied,
         })
         .collect()
 }

@@ -9,7 +9,7 @@ use super::call_ids::{CallIds, generated};
 use super::document::{Reader, WireError, put, small, text, tokens};
 use super::framing::Framing;
 use super::openai_chat_tools::{blank_tool, name_of, read_choice, read_tools, write_choice, write_tool};
-use super::{Dialect, passthrough};
+use super::{Dialect, USUAL, passthrough};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, Usage};
 use serde_json::{Map, Value, json};
@@ -36,92 +36,57 @@ static LAYOUT: Layout = Layout {
     ..Layout::NONE
 };
 
-#[derive(Debug)]
-struct Ollama;
-
 /// The dialect.
-pub(crate) const DIALECT: &dyn Dialect = &Ollama;
-
-impl Dialect for Ollama {
-    fn about(&self) -> &'static str {
-        "Ollama's own API; the base URL is `http://localhost:11434`."
-    }
-
-    fn profile(&self) -> &'static Profile {
-        &PROFILE
-    }
-
-    fn proxied(&self) -> bool {
-        true
-    }
-
-    fn framing(&self) -> Framing {
-        Framing::Lines
-    }
-
-    fn path(&self, _model: &str, _stream: bool) -> String {
-        CHAT.to_owned()
-    }
-
-    /// Many applications have a path `/api/chat`, so the address must be Ollama's port or host.
-    fn endpoint<'a>(&self, host: &str, path: &'a str) -> Option<&'a str> {
+pub(crate) const DIALECT: &Dialect = &Dialect {
+    about: "Ollama's own API; the base URL is `http://localhost:11434`.",
+    profile: &PROFILE,
+    proxied: true,
+    framing: Framing::Lines,
+    path: |_, _| CHAT.to_owned(),
+    // Many applications have a path `/api/chat`, so the address must be Ollama's port or host.
+    endpoint: |host, path| {
         let is_ollama = host.ends_with(":11434") || host == "ollama.com";
         Some(path).filter(|path| is_ollama && [CHAT, GENERATE].contains(path))
-    }
-
-    fn decode_request(&self, _path: &str, body: &Value) -> Result<ChatRequest, WireError> {
-        decode_request(body)
-    }
-
-    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
-        encode_request(request, tools)
-    }
-
-    fn asks_for_stream(&self, _path: &str, body: &Value) -> bool {
-        body.get("stream") != Some(&Value::Bool(false))
-    }
-
-    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
-        decode_response(body)
-    }
-
-    fn encode_error(&self, _status: u16, code: &str, message: &str) -> Value {
-        json!({"error": message, "code": code})
-    }
-
-    fn assembler(&self) -> Assembler {
-        Assembler::of(Lines::default())
-    }
-
+    },
+    decode_request: |_, body| decode_request(body),
+    encode: encode_request,
+    asks_for_stream: |_, body| body.get("stream") != Some(&Value::Bool(false)),
+    decode_response,
+    encode_error: |_, code, message| json!({"error": message, "code": code}),
+    assembler: || Assembler::of(Lines::default()),
     #[cfg(test)]
-    fn example(&self) -> super::laws::Example {
-        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-        let call = json!({"id": "a", "function": {"index": 0, "name": "f", "arguments": {"q": 1}}});
-        let line = |message: Value| json!({"model": "m-1", "created_at": "t", "message": message, "done": false});
-        let last = |message: Value| {
-            json!({"model": "m-1", "created_at": "t", "message": message, "done": true, "done_reason": "stop",
-                "total_duration": 9, "prompt_eval_count": 3, "eval_count": 2})
-        };
-        super::laws::Example {
-            request: json!({
-            "model": "m", "stream": false, "keep_alive": "5m", "options": {"temperature": 0, "num_predict": 9, "num_ctx": 4096},
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {"role": "user", "content": "Look", "images": ["AA=="]},
-                {"role": "assistant", "thinking": "hm", "tool_calls": [{"function": {"name": "f", "arguments": {"q": 1}}},
-                    {"id": "c2", "function": {"index": 1, "name": "f", "arguments": {}}}]},
-                {"role": "tool", "tool_name": "f", "content": "found"},
-                {"role": "tool", "tool_call_id": "c2", "tool_name": "f", "content": "also"}],
-            "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}, {"type": "web"}],
-            "tool_choice": {"type": "function", "function": {"name": "f"}}}),
-            whole: last(json!({"role": "assistant", "content": "Hello", "tool_calls": [call]})),
-            events: vec![
-                line(json!({"role": "assistant", "content": "Hel"})),
-                line(json!({"role": "assistant", "content": "lo"})),
-                line(json!({"role": "assistant", "content": "", "tool_calls": [call]})),
-                last(json!({"role": "assistant", "content": ""})),
-            ],
-        }
+    example,
+    ..USUAL
+};
+
+#[cfg(test)]
+fn example() -> super::laws::Example {
+    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    let call = json!({"id": "a", "function": {"index": 0, "name": "f", "arguments": {"q": 1}}});
+    let line = |message: Value| json!({"model": "m-1", "created_at": "t", "message": message, "done": false});
+    let last = |message: Value| {
+        json!({"model": "m-1", "created_at": "t", "message": message, "done": true, "done_reason": "stop",
+            "total_duration": 9, "prompt_eval_count": 3, "eval_count": 2})
+    };
+    super::laws::Example {
+        request: json!({
+        "model": "m", "stream": false, "keep_alive": "5m", "options": {"temperature": 0, "num_predict": 9, "num_ctx": 4096},
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Look", "images": ["AA=="]},
+            {"role": "assistant", "thinking": "hm", "tool_calls": [{"function": {"name": "f", "arguments": {"q": 1}}},
+                {"id": "c2", "function": {"index": 1, "name": "f", "arguments": {}}}]},
+            {"role": "tool", "tool_name": "f", "content": "found"},
+            {"role": "tool", "tool_call_id": "c2", "tool_name": "f", "content": "also"}],
+        "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}, {"type": "web"}],
+        "tool_choice": {"type": "function", "function": {"name": "f"}}}),
+        whole: last(json!({"role": "assistant", "content": "Hello", "tool_calls": [call]})),
+        events: vec![
+            line(json!({"role": "assistant", "content": "Hel"})),
+            line(json!({"role": "assistant", "content": "lo"})),
+            line(json!({"role": "assistant", "content": "", "tool_calls": [call]})),
+            last(json!({"role": "assistant", "content": ""})),
+        ],
     }
 }
 

@@ -7,6 +7,7 @@
 use super::assembler::Assembler;
 use super::call_ids::CallIds;
 use super::document::{Reader, WireError, put, small, text};
+use super::framing::Framing;
 use super::openai_chat_stream::Assembler as Chunks;
 use super::openai_chat_tools::{
     TOOL, blank_tool, name_of, read_calls, read_choice, read_tools, write_call, write_choice, write_tool,
@@ -14,8 +15,8 @@ use super::openai_chat_tools::{
 use super::passthrough::{self, Filled};
 use super::{Dialect, UNCOMPARED, ending, openai_chat_answer as answer, openai_chat_legacy as legacy};
 use crate::cassette::{Layout, Place, Profile};
-use crate::provider::chat::{ChatRequest, ChatResponse, Message, Piece, Role, ToolChoice};
-use crate::settings::Quirks;
+use crate::provider::chat::{ChatRequest, Message, Piece, Role, ToolChoice};
+use crate::settings::{Auth, Quirks};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -41,91 +42,68 @@ pub(super) static LAYOUT: Layout = Layout {
     ..Layout::NONE
 };
 
-#[derive(Debug)]
-struct OpenAiChat;
-
 /// The dialect.
-pub const DIALECT: &dyn Dialect = &OpenAiChat;
-
-impl Dialect for OpenAiChat {
-    fn about(&self) -> &'static str {
-        "OpenAI Chat Completions, and the many servers that speak it; the base URL ends in `/v1`."
-    }
-
-    fn profile(&self) -> &'static Profile {
-        &PROFILE
-    }
-
-    fn proxied(&self) -> bool {
-        true
-    }
-
-    fn path(&self, _model: &str, _stream: bool) -> String {
-        ENDPOINT.to_owned()
-    }
-
-    fn endpoint<'a>(&self, _host: &str, path: &'a str) -> Option<&'a str> {
-        ending(path, ENDPOINT)
-    }
-
-    fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError> {
+pub const DIALECT: &Dialect = &Dialect {
+    about: "OpenAI Chat Completions, and the many servers that speak it; the base URL ends in `/v1`.",
+    profile: &PROFILE,
+    auth: Auth::Bearer,
+    headers: &[],
+    searches: false,
+    proxied: true,
+    retired: false,
+    own_host: None,
+    framing: Framing::Events,
+    path: |_, _| ENDPOINT.to_owned(),
+    endpoint: |_, path| ending(path, ENDPOINT),
+    decode_request: |path, body| {
         let mut request = decode(NAME, body)?;
         if request.model.is_empty() {
             deployment(path).unwrap_or_default().clone_into(&mut request.model);
         }
         Ok(request)
-    }
-
-    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
-        encode(NAME, request, tools)
-    }
-
-    fn ask_for_stream(&self, fields: &mut Map<String, Value>) {
+    },
+    encode: |request, tools| encode(NAME, request, tools),
+    asks_for_stream: |_, body| body.get("stream") == Some(&Value::Bool(true)),
+    ask_for_stream: |fields| {
         fields.insert("stream".to_owned(), json!(true));
         fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
-    }
-
-    fn apply_quirks(&self, quirks: &Quirks, fields: &mut Map<String, Value>) {
-        quirks.chat(fields);
-    }
-
-    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
-        answer::read(NAME, body)
-    }
-
-    fn assembler(&self) -> Assembler {
-        Assembler::of(Chunks::default())
-    }
-
+    },
+    apply_quirks: Quirks::chat,
+    decode_response: |body| answer::read(NAME, body),
+    encode_error: |_, code, message| json!({"error": {"message": message, "type": code, "param": null, "code": code}}),
+    assembler: || Assembler::of(Chunks::default()),
     #[cfg(test)]
-    fn example(&self) -> super::laws::Example {
-        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-        let chat = |message: Value| {
-            json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
-            "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
-        };
-        let delta = |delta: Value, finish: Value| json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
-        let call = |index: Value, arguments: &str| json!([{"index": index, "id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}]);
-        super::laws::Example {
-            request: json!({
-            "model": "m", "temperature": 0, "max_completion_tokens": 9, "stream": true, "n": 1,
-            "messages": [
-                {"role": "developer", "content": "Be brief."},
-                {"role": "user", "content": [{"type": "text", "text": "Look "}, {"type": "image_url", "image_url": {"url": "u"}}, {"type": "text", "text": "here"}]},
-                {"role": "assistant", "content": null, "reasoning_details": [{"type": "reasoning.encrypted", "data": "s"}],
-                 "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"q\": 1}"}, "extra_content": {"google": {"thought_signature": "s"}}}]},
-                {"role": "tool", "tool_call_id": "c1", "content": "found"}],
-            "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema, "strict": true}}, {"type": "web"}],
-            "tool_choice": {"type": "function", "function": {"name": "f"}}}),
-            whole: chat(json!({"role": "assistant", "content": "Hello", "tool_calls": call(json!(0), "{\"q\": 1}")})),
-            events: vec![
-                delta(json!({"role": "assistant", "content": "Hel"}), Value::Null),
-                delta(json!({"content": "lo", "tool_calls": call(json!(0), "{\"q\"")}), Value::Null),
-                delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": ": 1}"}}]}), Value::Null),
-                delta(json!({}), json!("tool_calls")),
-                json!({"id": "c", "model": "m-1", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}),
-            ],
-        }
+    example,
+};
+
+#[cfg(test)]
+fn example() -> super::laws::Example {
+    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    let chat = |message: Value| {
+        json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
+    };
+    let delta = |delta: Value, finish: Value| json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+    let call = |index: Value, arguments: &str| json!([{"index": index, "id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}]);
+    super::laws::Example {
+        request: json!({
+        "model": "m", "temperature": 0, "max_completion_tokens": 9, "stream": true, "n": 1,
+        "messages": [
+            {"role": "developer", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "Look "}, {"type": "image_url", "image_url": {"url": "u"}}, {"type": "text", "text": "here"}]},
+            {"role": "assistant", "content": null, "reasoning_details": [{"type": "reasoning.encrypted", "data": "s"}],
+             "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"q\": 1}"}, "extra_content": {"google": {"thought_signature": "s"}}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "found"}],
+        "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema, "strict": true}}, {"type": "web"}],
+        "tool_choice": {"type": "function", "function": {"name": "f"}}}),
+        whole: chat(json!({"role": "assistant", "content": "Hello", "tool_calls": call(json!(0), "{\"q\": 1}")})),
+        events: vec![
+            delta(json!({"role": "assistant", "content": "Hel"}), Value::Null),
+            delta(json!({"content": "lo", "tool_calls": call(json!(0), "{\"q\"")}), Value::Null),
+            delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": ": 1}"}}]}), Value::Null),
+            delta(json!({}), json!("tool_calls")),
+            json!({"id": "c", "model": "m-1", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}),
+        ],
     }
 }
 

@@ -167,7 +167,7 @@ mod tests {
     use crate::transport::sse;
     use serde_json::{Value, json};
 
-    const CHAT: &dyn Dialect = super::super::openai_chat::DIALECT;
+    const CHAT: &Dialect = super::super::openai_chat::DIALECT;
 
     fn conversation() -> Value {
         let call = |arguments: &str| json!({"role": "assistant", "content": null, "function_call": {"name": "f", "arguments": arguments}});

@@ -141,7 +141,7 @@ mod tests {
     const SQL: &str = "SELECT * FROM users WHERE age > 25";
 
     /// A request of each dialect that defines, calls and answers a custom tool.
-    fn requests() -> [(&'static dyn Dialect, Value); 2] {
+    fn requests() -> [(&'static Dialect, Value); 2] {
         let format = json!({"type": "grammar", "syntax": "regex", "definition": "SELECT .+"});
         let definition = json!({"name": "write_sql", "description": "Writes SQL.", "format": format});
         let chat = json!({

@@ -7,7 +7,7 @@
 use super::assembler::Assembler;
 use super::document::{Reader, ToolShape, WireError, put, small, text, tokens};
 use super::openai_responses_stream::Assembler as Items;
-use super::{Dialect, UNCOMPARED, ending, openai_responses_items as items, passthrough};
+use super::{Dialect, UNCOMPARED, USUAL, ending, openai_responses_items as items, passthrough};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
@@ -38,81 +38,53 @@ pub(super) static LAYOUT: Layout = Layout {
 
 const TOOL: ToolShape = ToolShape { parameters: &["parameters"] };
 
-#[derive(Debug)]
-struct OpenAiResponses;
-
 /// The dialect.
-pub const DIALECT: &dyn Dialect = &OpenAiResponses;
-
-impl Dialect for OpenAiResponses {
-    fn about(&self) -> &'static str {
-        "OpenAI Responses; the base URL ends in `/v1`."
-    }
-
-    fn profile(&self) -> &'static Profile {
-        &PROFILE
-    }
-
-    fn proxied(&self) -> bool {
-        true
-    }
-
-    fn path(&self, _model: &str, _stream: bool) -> String {
-        ENDPOINT.to_owned()
-    }
-
-    fn endpoint<'a>(&self, _host: &str, path: &'a str) -> Option<&'a str> {
-        ending(path, ENDPOINT)
-    }
-
-    fn decode_request(&self, _path: &str, body: &Value) -> Result<ChatRequest, WireError> {
-        decode(NAME, body)
-    }
-
-    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
-        encode(NAME, request, tools)
-    }
-
-    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
-        reply(NAME, body)
-    }
-
-    fn assembler(&self) -> Assembler {
-        Assembler::of(Items::default())
-    }
-
+pub const DIALECT: &Dialect = &Dialect {
+    about: "OpenAI Responses; the base URL ends in `/v1`.",
+    profile: &PROFILE,
+    proxied: true,
+    path: |_, _| ENDPOINT.to_owned(),
+    endpoint: |_, path| ending(path, ENDPOINT),
+    decode_request: |_, body| decode(NAME, body),
+    encode: |request, tools| encode(NAME, request, tools),
+    decode_response: |body| reply(NAME, body),
+    assembler: || Assembler::of(Items::default()),
     #[cfg(test)]
-    fn example(&self) -> super::laws::Example {
-        let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-        let item = |arguments: &str| json!({"type": "function_call", "id": "fc", "call_id": "a", "name": "f", "arguments": arguments, "status": "completed"});
-        let said = json!({"type": "message", "id": "s", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": "Hello", "annotations": []}]});
+    example,
+    ..USUAL
+};
 
-        let whole = json!({"id": "r", "object": "response", "model": "m-1", "status": "completed", "error": null,
-                "output": [said, item("{\"q\": 1}")], "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}});
-        let events = vec![
-            json!({"type": "response.created", "response": {"id": "r", "object": "response", "model": "m-1", "status": "in_progress", "output": []}}),
-            json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "s", "role": "assistant", "content": []}}),
-            json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "s", "delta": "Hello"}),
-            json!({"type": "response.completed", "response": whole}),
-        ];
-        super::laws::Example {
-            request: json!({
-            "model": "m", "instructions": "Be brief.", "max_output_tokens": 9, "store": false, "include": ["reasoning.encrypted_content"],
-            "input": [
-                {"role": "developer", "content": "And kind."},
-                {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look "}, {"type": "input_image", "file_id": "x"}, {"type": "input_text", "text": "here"}]},
-                {"type": "reasoning", "id": "rs", "encrypted_content": "s", "summary": []},
-                {"type": "function_call", "id": "fc", "call_id": "c1", "name": "f", "arguments": "{\"q\": 1}", "status": "completed"},
-                {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"},
-                {"type": "function_call_output", "call_id": "c1", "output": "found"},
-                {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "also"}]},
-                {"type": "shell_call", "id": "sh", "call_id": "c3", "action": {"commands": ["ls"]}, "status": "completed"},
-                {"type": "shell_call_output", "call_id": "c3", "output": [{"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]}],
-            "tools": [{"type": "function", "name": "f", "description": null, "parameters": schema, "strict": true}, {"type": "web_search"}],
-            "tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": false}),
-            whole,
-            events,
-        }
+#[cfg(test)]
+fn example() -> super::laws::Example {
+    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    let item = |arguments: &str| json!({"type": "function_call", "id": "fc", "call_id": "a", "name": "f", "arguments": arguments, "status": "completed"});
+    let said = json!({"type": "message", "id": "s", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": "Hello", "annotations": []}]});
+
+    let whole = json!({"id": "r", "object": "response", "model": "m-1", "status": "completed", "error": null,
+            "output": [said, item("{\"q\": 1}")], "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}});
+    let events = vec![
+        json!({"type": "response.created", "response": {"id": "r", "object": "response", "model": "m-1", "status": "in_progress", "output": []}}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "s", "role": "assistant", "content": []}}),
+        json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "s", "delta": "Hello"}),
+        json!({"type": "response.completed", "response": whole}),
+    ];
+    super::laws::Example {
+        request: json!({
+        "model": "m", "instructions": "Be brief.", "max_output_tokens": 9, "store": false, "include": ["reasoning.encrypted_content"],
+        "input": [
+            {"role": "developer", "content": "And kind."},
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look "}, {"type": "input_image", "file_id": "x"}, {"type": "input_text", "text": "here"}]},
+            {"type": "reasoning", "id": "rs", "encrypted_content": "s", "summary": []},
+            {"type": "function_call", "id": "fc", "call_id": "c1", "name": "f", "arguments": "{\"q\": 1}", "status": "completed"},
+            {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "found"},
+            {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "also"}]},
+            {"type": "shell_call", "id": "sh", "call_id": "c3", "action": {"commands": ["ls"]}, "status": "completed"},
+            {"type": "shell_call_output", "call_id": "c3", "output": [{"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]}],
+        "tools": [{"type": "function", "name": "f", "description": null, "parameters": schema, "strict": true}, {"type": "web_search"}],
+        "tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": false}),
+        whole,
+        events,
     }
 }
 

@@ -4,13 +4,8 @@
 //! It uses the items of Responses, with a model, a chain of models or a preset. Its additional items are kept but not
 //! decoded: the answer is the text of its messages.
 
-use super::assembler::Assembler;
-use super::document::WireError;
-use super::openai_responses_stream::Assembler as Items;
 use super::{Dialect, UNCOMPARED, ending, openai_responses as responses};
 use crate::cassette::Profile;
-use crate::provider::chat::{ChatRequest, ChatResponse};
-use serde_json::Value;
 
 /// The dialect's name.
 pub(super) const NAME: &str = "perplexity-agent";
@@ -24,58 +19,22 @@ pub(super) const HOST: &str = "api.perplexity.ai";
 /// How its requests are compared.
 pub static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED, layout: &responses::LAYOUT };
 
-#[derive(Debug)]
-struct PerplexityAgent;
-
 /// The dialect.
-pub const DIALECT: &dyn Dialect = &PerplexityAgent;
-
-impl Dialect for PerplexityAgent {
-    fn about(&self) -> &'static str {
-        "Perplexity's Agent API: a search service, or a chat model; the base URL is `https://api.perplexity.ai`."
-    }
-
-    fn profile(&self) -> &'static Profile {
-        &PROFILE
-    }
-
-    fn searches(&self) -> bool {
-        true
-    }
-
-    fn path(&self, _model: &str, _stream: bool) -> String {
-        ENDPOINT.to_owned()
-    }
-
-    fn own_host(&self) -> Option<&'static str> {
-        Some(HOST)
-    }
-
-    fn endpoint<'a>(&self, host: &str, path: &'a str) -> Option<&'a str> {
+pub const DIALECT: &Dialect = &Dialect {
+    about: "Perplexity's Agent API: a search service, or a chat model; the base URL is `https://api.perplexity.ai`.",
+    profile: &PROFILE,
+    proxied: false,
+    searches: true,
+    path: |_, _| ENDPOINT.to_owned(),
+    own_host: Some(HOST),
+    endpoint: |host, path| {
         if host != HOST {
             return ending(path, ENDPOINT);
         }
         Some(path).filter(|path| [ENDPOINT, "/v1/responses", "/search"].contains(path))
-    }
-
-    fn decode_request(&self, _path: &str, body: &Value) -> Result<ChatRequest, WireError> {
-        responses::decode(NAME, body)
-    }
-
-    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
-        responses::encode(NAME, request, tools)
-    }
-
-    fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
-        responses::reply(NAME, body)
-    }
-
-    fn assembler(&self) -> Assembler {
-        Assembler::of(Items::default())
-    }
-
-    #[cfg(test)]
-    fn example(&self) -> super::laws::Example {
-        responses::DIALECT.example()
-    }
-}
+    },
+    decode_request: |_, body| responses::decode(NAME, body),
+    encode: |request, tools| responses::encode(NAME, request, tools),
+    decode_response: |body| responses::reply(NAME, body),
+    ..*responses::DIALECT
+};

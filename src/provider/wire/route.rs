@@ -7,12 +7,12 @@ const KEYS: [&str; 3] = ["key", "api_key", "api-key"];
 
 /// The dialect of an address, and the path below the base URL in the form of our own requests, with keys removed from
 /// its query. `None` if no dialect matches.
-pub(crate) fn route(url: &str) -> Option<(&'static dyn Dialect, String)> {
+pub(crate) fn route(url: &str) -> Option<(&'static Dialect, String)> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (host, rest) = rest.split_at(rest.find('/')?);
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let owned = dialects().any(|dialect| dialect.own_host() == Some(host));
-    let mut asked = dialects().filter(|dialect| !owned || dialect.own_host() == Some(host));
+    let owned = dialects().any(|dialect| dialect.own_host == Some(host));
+    let mut asked = dialects().filter(|dialect| !owned || dialect.own_host == Some(host));
     let (dialect, path) = asked.find_map(|dialect| Some((dialect, dialect.endpoint(host, path)?)))?;
     Some((dialect, with_query(path, query)))
 }

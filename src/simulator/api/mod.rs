@@ -20,7 +20,7 @@ const PIECE: usize = 24;
 
 pub(super) struct Api {
     /// Reads its requests and writes its errors.
-    pub dialect: &'static dyn Dialect,
+    pub dialect: &'static Dialect,
     write: fn(&Answer<'_>) -> Value,
     events: fn(&Value) -> Vec<Value>,
     framing: Framing,

@@ -111,8 +111,8 @@ pub(crate) fn import(
 fn routed(url: &str) -> Route {
     match route::route(url) {
         Some((dialect, path)) => {
-            let service = if dialect.searches() { Service::Search } else { Service::Model };
-            Route { service: service.as_str().into(), profile: dialect.profile(), path, document: None }
+            let service = if dialect.searches { Service::Search } else { Service::Model };
+            Route { service: service.as_str().into(), profile: dialect.profile, path, document: None }
         }
         None => Route { service: "other".into(), profile: &EXACT, path: route::path(url), document: Some(raw::packed) },
     }

@@ -65,7 +65,7 @@ pub(crate) fn note_model_ends(opened: &Opened, plan: &Plan) -> io::Result<()> {
         let lists = LISTING.contains(&provider.dialect.as_str()) && asked.insert(name.clone());
         let Some(dialect) = wire::by_name(&provider.dialect).filter(|_| lists) else { continue };
         let Some(Ok(transport)) = transport(opened.trial(plan, trial)) else { continue };
-        let request = HttpRequest::new(Service::Model, dialect.profile(), "GET", "/models", Value::Null);
+        let request = HttpRequest::new(Service::Model, dialect.profile, "GET", "/models", Value::Null);
         let Ok(answer) = runtime.block_on(transport.send(request)) else { continue };
         let Ok(list) = serde_json::from_slice::<Value>(&answer.body) else { continue };
         let Some(listed) = list["data"].as_array().filter(|_| answer.status == 200) else { continue };

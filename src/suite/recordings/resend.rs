@@ -83,7 +83,7 @@ async fn send(opened: &Opened, plan: &Plan, again: &Resend) -> Result<HttpRespon
     let streamed = again.request.body.get("stream") == Some(&Value::Bool(true))
         || again.request.path.contains(":streamGenerateContent");
     let (path, body) = (again.request.path.as_str(), again.request.body.clone());
-    let request = HttpRequest::new(service, dialect.profile(), "POST", path, body);
+    let request = HttpRequest::new(service, dialect.profile, "POST", path, body);
     let request = HttpRequest { stream: streamed.then(|| ended_by(dialect)), ..request };
     let redacted = |text: &str| opened.redactor().redact(text).into_owned();
     let response = transport.send(request).await;

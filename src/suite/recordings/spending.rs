@@ -61,7 +61,7 @@ pub(crate) fn spending(opened: &Opened, planned: &PlannedTrial, cassette: &Casse
         }
         match wire::by_name(&exchange.profile) {
             _ if vectors => spending.embedding_calls += 1,
-            Some(dialect) if service == Service::Search || dialect.searches() => spending.search_calls += 1,
+            Some(dialect) if service == Service::Search || dialect.searches => spending.search_calls += 1,
             _ => spending.model_calls += 1,
         }
         // An agent says in its requests which model it asks.

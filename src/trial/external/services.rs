@@ -53,7 +53,7 @@ impl Clients {
 }
 
 fn searches(dialect: &str) -> bool {
-    wire::by_name(dialect).is_some_and(wire::Dialect::searches)
+    wire::by_name(dialect).is_some_and(|dialect| dialect.searches)
 }
 
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
 
 /// A status, a machine-readable code and a sentence, as a client of `dialect` reads them.
-pub(super) fn refusal(dialect: &dyn Dialect, status: StatusCode, code: &str, message: &str) -> Response {
+pub(super) fn refusal(dialect: &Dialect, status: StatusCode, code: &str, message: &str) -> Response {
     let body = dialect.encode_error(status.as_u16(), code, &format!("ragcheck: {message}"));
     let mut response = (status, body.to_string()).into_response();
     let headers = response.headers_mut();
@@ -40,7 +40,7 @@ pub(super) fn broken_off(status: StatusCode, bytes: Bytes) -> Response {
 }
 
 /// A request that came to nothing.
-pub(super) fn failed(dialect: &dyn Dialect, error: &TransportError) -> Response {
+pub(super) fn failed(dialect: &Dialect, error: &TransportError) -> Response {
     if matches!(error, TransportError::Faulted { timed_out: false, .. }) {
         return broken_off(StatusCode::OK, Bytes::new());
     }
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(refusal(openai_responses(), StatusCode::NOT_FOUND, "c", "m").headers()["x-should-retry"], "false");
     }
 
-    fn openai_responses() -> &'static dyn Dialect {
+    fn openai_responses() -> &'static Dialect {
         crate::provider::wire::openai_responses::DIALECT
     }
 }

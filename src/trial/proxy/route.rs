@@ -114,7 +114,7 @@ fn without_version(path: &str) -> &str {
 
 /// The dialect in whose shape a client expects errors, whether or not what it asks for is served: by the headers that
 /// its libraries send with every request, else by the path.
-pub(super) fn client_dialect(path: &str, headers: &HeaderMap) -> &'static dyn Dialect {
+pub(super) fn client_dialect(path: &str, headers: &HeaderMap) -> &'static Dialect {
     let below = path.trim_end_matches('/');
     let google = |name: &str| name.starts_with("x-goog-");
     if headers.contains_key("anthropic-version") || below.contains("/messages") {

@@ -13,7 +13,7 @@ use Version::{InBase, OfClient, V1};
 /// How a request is read and compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Api {
-    Dialect(&'static dyn Dialect),
+    Dialect(&'static Dialect),
     /// As embeddings of a shape: compared by its parts, and not read.
     Embeddings(&'static Shape),
     /// It is compared exactly, and not read.
@@ -26,7 +26,7 @@ impl Api {
     /// How requests are compared.
     pub(super) fn profile(self) -> &'static Profile {
         match self {
-            Self::Dialect(dialect) => dialect.profile(),
+            Self::Dialect(dialect) => dialect.profile,
             Self::Embeddings(shape) => &shape.profile,
             Self::Exact => &EXACT,
             Self::Mcp => &MCP,

@@ -24,7 +24,7 @@ pub struct Exchange {
     /// Whose server it was.
     pub provider: String,
     /// `None` where no chat is held: embeddings and lists of models.
-    pub dialect: Option<&'static dyn Dialect>,
+    pub dialect: Option<&'static Dialect>,
     /// The corpus's word for the wire format.
     pub api: String,
     /// The URL without its query.

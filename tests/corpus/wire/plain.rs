@@ -64,7 +64,7 @@ fn role(name: &str) -> Role {
     }
 }
 
-pub fn request(dialect: &'static dyn Dialect, body: &Value) -> Request {
+pub fn request(dialect: &'static Dialect, body: &Value) -> Request {
     let mut plain = Request { choice: choice(dialect, body), ..Request::default() };
     match dialect.name() {
         "openai-chat" | "perplexity-sonar" => {
@@ -176,7 +176,7 @@ fn gemini_request(body: &Value, plain: &mut Request) {
     }
 }
 
-fn choice(dialect: &'static dyn Dialect, body: &Value) -> String {
+fn choice(dialect: &'static Dialect, body: &Value) -> String {
     let config = &body["toolConfig"]["functionCallingConfig"];
     if dialect == gemini::DIALECT {
         let only = list(config, "/allowedFunctionNames");
@@ -197,7 +197,7 @@ fn choice(dialect: &'static dyn Dialect, body: &Value) -> String {
 }
 
 /// A whole response.
-pub fn response(dialect: &'static dyn Dialect, body: &Value) -> Response {
+pub fn response(dialect: &'static Dialect, body: &Value) -> Response {
     let number = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64);
     let mut plain = Response::default();
     let finish;

@@ -50,7 +50,7 @@ pub fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, wanted: &T) 
     Err(format!("{what} differ\n   found … {}\n  wanted … {}", from(&found), from(&wanted)))
 }
 
-fn each(check: impl Fn(&'static dyn Dialect, &ChatRequest, &Value) -> Result<(), String>) {
+fn each(check: impl Fn(&'static Dialect, &ChatRequest, &Value) -> Result<(), String>) {
     let corpus = corpus();
     let mut failures = Vec::new();
     let mut seen = 0;

@@ -40,7 +40,7 @@ pub fn check(exchange: &Exchange) -> Result<(), String> {
     }
 }
 
-pub fn compare(dialect: &'static dyn Dialect, body: &Value, plain: &plain::Response) -> Result<(), String> {
+pub fn compare(dialect: &'static Dialect, body: &Value, plain: &plain::Response) -> Result<(), String> {
     let response = dialect.decode_response(body).map_err(|error| error.to_string())?;
     equal("text", &response.content, &plain.text)?;
     let calls: Vec<_> = response.calls.iter().map(|call| (call.name.clone(), plain::json(&call.arguments))).collect();
@@ -61,7 +61,7 @@ pub fn compare(dialect: &'static dyn Dialect, body: &Value, plain: &plain::Respo
 }
 
 /// The reply as the next message: its words, and every signature, are in the request that it becomes part of.
-fn sent_back(dialect: &'static dyn Dialect, response: &ChatResponse, body: &Value) -> Result<(), String> {
+fn sent_back(dialect: &'static Dialect, response: &ChatResponse, body: &Value) -> Result<(), String> {
     let request = ragcheck::internals::provider::chat::ChatRequest::new("m", vec![response.to_message()]);
     let written = dialect.encode_request(&request);
     let again = dialect.decode_request("", &written).map_err(|error| error.to_string())?;

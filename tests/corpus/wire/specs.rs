@@ -59,7 +59,7 @@ fn samples() -> Vec<ChatRequest> {
     samples
 }
 
-fn validate(dialect: &'static dyn Dialect, schema: &Value) {
+fn validate(dialect: &'static Dialect, schema: &Value) {
     let address = "document://published/";
     let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
     compiler.set_default_draft(boon::Draft::V2020_12);

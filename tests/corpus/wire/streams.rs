@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The stream's document, read in pieces of these sizes in turn.
-fn assemble(dialect: &'static dyn Dialect, stream: &[u8], sizes: &[usize]) -> Result<(Value, bool), WireError> {
+fn assemble(dialect: &'static Dialect, stream: &[u8], sizes: &[usize]) -> Result<(Value, bool), WireError> {
     let mut reader = sse::Reader::new();
     let mut assembler = dialect.assembler();
     let mut rest = stream;
@@ -32,14 +32,14 @@ fn assemble(dialect: &'static dyn Dialect, stream: &[u8], sizes: &[usize]) -> Re
 }
 
 /// Whether the stream is complete and reads as the plain sum of its deltas.
-pub fn check(dialect: &'static dyn Dialect, stream: &[u8]) -> Result<(), String> {
+pub fn check(dialect: &'static Dialect, stream: &[u8]) -> Result<(), String> {
     let (document, complete) = assemble(dialect, stream, &[stream.len()]).map_err(|error| error.to_string())?;
     equal("complete", &complete, &true)?;
     responses::compare(dialect, &document, &sum(dialect, &String::from_utf8_lossy(stream)))
 }
 
 /// The sum of a stream's deltas by loops over its lines.
-fn sum(dialect: &'static dyn Dialect, stream: &str) -> plain::Response {
+fn sum(dialect: &'static Dialect, stream: &str) -> plain::Response {
     let lines = stream.split(['\n', '\r']).filter_map(|line| line.strip_prefix("data:"));
     let chunks: Vec<Value> = lines.filter_map(|data| serde_json::from_str(data.trim()).ok()).collect();
     let mut sum = plain::Response::default();
@@ -316,7 +316,7 @@ fn files_of_chunks_add_up_and_documents_beside_them_are_read() {
 }
 
 /// A file holds one stream, or several one after the other.
-fn check_chunks(dialect: &'static dyn Dialect, text: &str, path: &Path) -> Result<(), String> {
+fn check_chunks(dialect: &'static Dialect, text: &str, path: &Path) -> Result<(), String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     for part in lines.split_inclusive(|line| line.contains("\"type\":\"message_stop\"")) {
