@@ -1,8 +1,8 @@
 //! The table of a case as written: a file name, or a map with more settings.
 
+use super::either::{Either, text_or_map};
 use crate::platform::yaml::Node;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -44,28 +44,12 @@ impl Serialize for CaseTable {
     }
 }
 
-struct Either;
-
-impl<'de> Visitor<'de> for Either {
-    type Value = CaseTable;
-
-    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("the name of a table, or a map with `file` and `lists`")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, file: &str) -> Result<CaseTable, E> {
-        Ok(CaseTable { file: file.to_owned(), lists: BTreeMap::new() })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CaseTable, A::Error> {
-        let FileAndLists { file, lists } = FileAndLists::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(CaseTable { file, lists })
-    }
-}
-
 impl<'de> Deserialize<'de> for CaseTable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Either)
+        Ok(match text_or_map(deserializer, "the name of a table, or a map with `file` and `lists`")? {
+            Either::Text(file) => Self { file, lists: BTreeMap::new() },
+            Either::Whole(FileAndLists { file, lists }) => Self { file, lists },
+        })
     }
 }
 

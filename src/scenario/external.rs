@@ -1,8 +1,9 @@
 //! Settings of a scenario with `flow: external`.
 
+use super::either::{Either, text_or_list};
 use crate::trace::{Role, Roles};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{SeqAccess, Visitor, value::SeqAccessDeserializer};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -247,48 +248,20 @@ impl AgentRoles {
     }
 }
 
-struct NamesVisitor;
-
-impl<'de> Visitor<'de> for NamesVisitor {
-    type Value = Vec<String>;
-
-    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("a tool's name, or a list of names")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Vec<String>, E> {
-        Ok(vec![name.to_owned()])
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Vec<String>, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(names))
-    }
-}
-
 fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    deserializer.deserialize_any(NamesVisitor)
-}
-
-struct CommandVisitor;
-
-impl<'de> Visitor<'de> for CommandVisitor {
-    type Value = Vec<String>;
-
-    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("a command, or a list of its words")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, command: &str) -> Result<Vec<String>, E> {
-        shlex::split(command).ok_or_else(|| E::custom("a quote in this command is not closed"))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<Vec<String>, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(words))
-    }
+    Ok(match text_or_list(deserializer, "a tool's name, or a list of names")? {
+        Either::Text(name) => vec![name],
+        Either::Whole(names) => names,
+    })
 }
 
 fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    deserializer.deserialize_any(CommandVisitor)
+    match text_or_list(deserializer, "a command, or a list of its words")? {
+        Either::Text(command) => {
+            shlex::split(&command).ok_or_else(|| D::Error::custom("a quote in this command is not closed"))
+        }
+        Either::Whole(words) => Ok(words),
+    }
 }
 
 fn names_schema(_: &mut SchemaGenerator) -> Schema {

@@ -1,12 +1,11 @@
 //! Knowledge bases of a scenario: one, or several by the `kb_id` that the model names.
 
+use super::either::{Either, text_or_map};
 use crate::settings::DEFAULT_KB;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Knowledge bases by `kb_id`; a single name has the id `default_kb`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,27 +49,10 @@ impl Serialize for KnowledgeNames {
 
 impl<'de> Deserialize<'de> for KnowledgeNames {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = KnowledgeNames;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("the name of a knowledge base, or a map of names by `kb_id`")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<KnowledgeNames, E> {
-                Ok(name.into())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<KnowledgeNames, A::Error> {
-                let mut names = BTreeMap::new();
-                while let Some((id, name)) = map.next_entry::<String, String>()? {
-                    names.insert(id, name);
-                }
-                Ok(KnowledgeNames { names, single: false })
-            }
-        }
-        deserializer.deserialize_any(Either)
+        Ok(match text_or_map(deserializer, "the name of a knowledge base, or a map of names by `kb_id`")? {
+            Either::Text(name) => name.as_str().into(),
+            Either::Whole(names) => Self { names, single: false },
+        })
     }
 }
 

@@ -23,6 +23,7 @@ mod check_sources;
 pub(crate) mod criteria;
 pub(crate) mod diagnostic;
 pub(crate) mod document;
+mod either;
 pub mod expect;
 pub(crate) mod external;
 mod files;

@@ -1,9 +1,8 @@
-//! Reads a [`CallPattern`] from a tool's name alone or from a map, with a visitor, because `untagged` would lose the
-//! place and reason of a mistake.
+//! Reads a [`CallPattern`] from a tool's name alone or from a map.
 
+use super::either::{Either, text_or_map};
 use super::expect::{ArgumentPattern, CallOutcome, CallPattern};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
@@ -24,29 +23,16 @@ struct Written {
     outcome: Option<CallOutcome>,
 }
 
-struct PatternVisitor;
-
-impl<'de> Visitor<'de> for PatternVisitor {
-    type Value = CallPattern;
-
-    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("a tool's name, or a map with `tool`, `arguments`, `result`, `outcome`")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<CallPattern, E> {
-        let (arguments, result) = (BTreeMap::new(), BTreeMap::new());
-        Ok(CallPattern { tool: name.to_owned(), arguments, result, outcome: None })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CallPattern, A::Error> {
-        let Written { tool, arguments, result, outcome } = Written::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(CallPattern { tool, arguments, result, outcome })
-    }
-}
-
 impl<'de> Deserialize<'de> for CallPattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PatternVisitor)
+        let expected = "a tool's name, or a map with `tool`, `arguments`, `result`, `outcome`";
+        Ok(match text_or_map(deserializer, expected)? {
+            Either::Text(tool) => {
+                let (arguments, result) = (BTreeMap::new(), BTreeMap::new());
+                Self { tool, arguments, result, outcome: None }
+            }
+            Either::Whole(Written { tool, arguments, result, outcome }) => Self { tool, arguments, result, outcome },
+        })
     }
 }
 

@@ -1,9 +1,6 @@
 //! User-written times: `10s`, `1500ms`, `90d`. Parsed once, when a file is read; printed as written.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 use std::time::Duration;
@@ -112,12 +109,6 @@ impl FromStr for TimeSpan {
     }
 }
 
-impl fmt::Display for TimeSpan {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.written)
-    }
-}
-
 /// The age from which on something is too old, as written: `90d`, `12h`, or `never`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgeLimit {
@@ -144,45 +135,47 @@ impl FromStr for AgeLimit {
     }
 }
 
-impl fmt::Display for AgeLimit {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.written)
-    }
-}
-
-/// Implements serialisation as text, with a schema of its syntax.
+/// Implements reading and writing as text, with the pattern of its schema.
 macro_rules! written_as_text {
-    ($name:ident) => {
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    ($name:ident, $pattern:expr) => {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(&self.written)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(&self.written)
             }
         }
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
             }
         }
 
-        impl JsonSchema for $name {
+        impl schemars::JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
             }
 
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({"type": "string", "pattern": Self::PATTERN})
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"type": "string", "pattern": $pattern})
             }
         }
     };
 }
 
-written_as_text!(TimeSpan);
-written_as_text!(AgeLimit);
+pub(super) use written_as_text;
+
+written_as_text!(TimeSpan, TimeSpan::PATTERN);
+written_as_text!(AgeLimit, AgeLimit::PATTERN);
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,10 @@
 //! Settings of knowledge bases with vectors, local or on a server, and of the file that keeps learned keywords.
 
+use super::duration::written_as_text;
 use super::{AgeLimit, Language};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 
 /// A keyword index that outlives runs, for a served agent. Trials never use it: each has a separate index.
@@ -140,37 +139,7 @@ impl FromStr for ServerAddress {
     }
 }
 
-impl fmt::Display for ServerAddress {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.written)
-    }
-}
-
-impl Serialize for ServerAddress {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.written)
-    }
-}
-
-impl<'de> Deserialize<'de> for ServerAddress {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for ServerAddress {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "ServerAddress".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": r"^[a-z0-9-]+(\+https)?://[^/?]+/[A-Za-z0-9._-]+(\?.*)?$"})
-    }
-}
+written_as_text!(ServerAddress, r"^[a-z0-9-]+(\+https)?://[^/?]+/[A-Za-z0-9._-]+(\?.*)?$");
 
 #[cfg(test)]
 mod tests {
