@@ -81,7 +81,7 @@ impl Proposal {
         let written = own.filter(|case| case.turns().next().is_some());
         let mut turns = match (&trace.end, written) {
             (TrialEnd::Error(error), None) => return Err(Unpromotable::Broken(error.message.clone())),
-            (_, Some(case)) => case.turns().map(|turn| Asked::of(turn.ask.clone())).collect(),
+            (_, Some(case)) => case.turns().map(|turn| Turn { ask: turn.ask.clone(), expect: None }).collect(),
             (TrialEnd::Completed, None) => asked(trace)?,
         };
         let mut notes = Vec::new();
@@ -95,19 +95,19 @@ impl Proposal {
             None if trace.end == TrialEnd::Completed => {
                 propose(&mut turns, imported, trace, &mut notes);
                 for turn in &mut turns {
-                    turn.map_tools(trace, known, *open, &mut notes);
+                    map_tools(turn, trace, known, *open, &mut notes);
                 }
             }
             None => notes.push("nothing was answered, so nothing is expected but an answer".to_owned()),
         }
         for turn in &mut turns {
             if !turn.expect.as_ref().is_some_and(Expectation::asserts) {
-                turn.answer_mut().matches.push(ANY_TEXT.to_owned());
+                answer_mut(turn).matches.push(ANY_TEXT.to_owned());
             }
         }
         let earlier = imported.earlier.get(place).into_iter().flatten();
         let mut all: Vec<Turn> = earlier.map(|ask| Turn { ask: ask.clone(), expect: None }).collect();
-        all.extend(turns.into_iter().map(|turn| Turn { ask: turn.ask, expect: turn.expect }));
+        all.extend(turns);
         if all.len() > 1 {
             notes.push(
                 "the agent answers every turn again: answers before the last may differ from the trace".to_owned(),
@@ -125,12 +125,6 @@ impl Proposal {
     }
 }
 
-/// One turn of a trace.
-struct Asked {
-    ask: String,
-    expect: Option<Expectation>,
-}
-
 impl Proposal {
     /// Removes the expected sources; whether there were some.
     pub(super) fn without_sources(&mut self) -> bool {
@@ -146,36 +140,30 @@ impl Proposal {
     }
 }
 
-impl Asked {
-    fn of(ask: String) -> Self {
-        Self { ask, expect: None }
-    }
+fn answer_mut(turn: &mut Turn) -> &mut AnswerExpectation {
+    turn.expect.get_or_insert_default().answer.get_or_insert_default()
+}
 
-    fn answer_mut(&mut self) -> &mut AnswerExpectation {
-        self.expect.get_or_insert_default().answer.get_or_insert_default()
-    }
-
-    /// Calls the expected tools by the names that they have in the scenario.
-    fn map_tools(&mut self, trace: &Trace, known: &Roles, open: bool, notes: &mut Vec<String>) {
-        let Some(expect) = &mut self.expect else { return };
-        for expected in &mut expect.calls {
-            let CallExpectation::InOrder(calls) = expected else { continue };
-            calls.retain_mut(|call| match mapped(&call.tool, trace.role(&call.tool), known, open) {
-                Ok(tool) => {
-                    call.tool = tool;
-                    true
+/// Calls the expected tools by the names that they have in the scenario.
+fn map_tools(turn: &mut Turn, trace: &Trace, known: &Roles, open: bool, notes: &mut Vec<String>) {
+    let Some(expect) = &mut turn.expect else { return };
+    for expected in &mut expect.calls {
+        let CallExpectation::InOrder(calls) = expected else { continue };
+        calls.retain_mut(|call| match mapped(&call.tool, trace.role(&call.tool), known, open) {
+            Ok(tool) => {
+                call.tool = tool;
+                true
+            }
+            Err(why) => {
+                let note = format!("the call of `{}` is not expected: {why}", line(&call.tool, 60));
+                if !notes.contains(&note) {
+                    notes.push(note);
                 }
-                Err(why) => {
-                    let note = format!("the call of `{}` is not expected: {why}", line(&call.tool, 60));
-                    if !notes.contains(&note) {
-                        notes.push(note);
-                    }
-                    false
-                }
-            });
-        }
-        expect.calls.retain(|expected| !matches!(expected, CallExpectation::InOrder(calls) if calls.is_empty()));
+                false
+            }
+        });
     }
+    expect.calls.retain(|expected| !matches!(expected, CallExpectation::InOrder(calls) if calls.is_empty()));
 }
 
 /// The tool of the scenario's agent that does what a tool of the trace did.
@@ -194,15 +182,15 @@ fn mapped(tool: &str, role: Role, known: &Roles, open: bool) -> Result<String, U
 }
 
 /// The turns of a trace.
-fn asked(trace: &Trace) -> Result<Vec<Asked>, Unpromotable> {
+fn asked(trace: &Trace) -> Result<Vec<Turn>, Unpromotable> {
     if let Some(why) = trace.not_shown(&[Member::Answers]) {
         return Err(Unpromotable::NoContents(why));
     }
-    let (mut turns, mut conversations): (Vec<Asked>, BTreeSet<u32>) = (Vec::new(), BTreeSet::new());
+    let (mut turns, mut conversations): (Vec<Turn>, BTreeSet<u32>) = (Vec::new(), BTreeSet::new());
     for event in &trace.events {
         if let What::TurnStarted { query } = &event.what {
             conversations.insert(event.conversation);
-            turns.push(Asked::of(query.clone()));
+            turns.push(Turn { ask: query.clone(), expect: None });
         }
     }
     if conversations.len() > 1 {
@@ -215,7 +203,7 @@ fn asked(trace: &Trace) -> Result<Vec<Asked>, Unpromotable> {
 }
 
 /// Gives each turn the expectations that hold on the trace.
-fn propose(turns: &mut [Asked], imported: &Imported, trace: &Trace, notes: &mut Vec<String>) {
+fn propose(turns: &mut [Turn], imported: &Imported, trace: &Trace, notes: &mut Vec<String>) {
     let mut candidates: Vec<(usize, Expectation)> = Vec::new();
     for place in 0..turns.len() {
         let calls = ran(trace, place);
@@ -251,7 +239,7 @@ fn propose(turns: &mut [Asked], imported: &Imported, trace: &Trace, notes: &mut 
         let expect = turns[place].expect.get_or_insert_default();
         expect.calls.extend(candidate.calls);
         if let Some(new) = candidate.answer {
-            let answer = turns[place].answer_mut();
+            let answer = answer_mut(&mut turns[place]);
             answer.contains.extend(new.contains);
             answer.cites.extend(new.cites);
         }
@@ -284,9 +272,9 @@ fn answer_of(trace: &Trace, turn: usize) -> Option<&Answer> {
 }
 
 /// Why an expectation does not hold on the trace that it comes from; `None` if it does.
-fn broken(imported: &Imported, trace: &Trace, turns: &[Asked], place: usize, expect: &Expectation) -> Option<String> {
+fn broken(imported: &Imported, trace: &Trace, turns: &[Turn], place: usize, expect: &Expectation) -> Option<String> {
     let case = |expect: Option<&Expectation>| {
-        let turn = |(at, turn): (usize, &Asked)| Turn {
+        let turn = |(at, turn): (usize, &Turn)| Turn {
             ask: turn.ask.clone(),
             expect: expect.filter(|_| at == place).cloned(),
         };
