@@ -2,7 +2,7 @@
 
 use crate::settings::price::dollars;
 use crate::stats::percent::{Rounding, at_least, rounded};
-use crate::suite::evaluation::{Deciding, Estimate, Money, Prospect, Requests};
+use crate::suite::evaluation::{Estimate, Money, Requests};
 use crate::trace::text::{line, plural, quote};
 use std::fmt::Write as _;
 
@@ -78,39 +78,22 @@ pub(super) fn text(estimate: &Estimate) -> String {
         plural(estimate.turns, "turn"),
         at_least(estimate.without_failure)
     );
-    out.push_str(&criteria(&estimate.criteria));
-    out.push_str(&gates(&estimate.prospects));
-    out
+    let family = estimate.criteria.iter().map(|row| row.family).max().unwrap_or(1);
+    let heading = format!(
+        "Criterion by criterion, by what their recordings measure (points: difference from another run, 80 % power,\n\
+         after the correction for {})",
+        plural(family as usize, "required row")
+    );
+    out += &table(&heading, estimate.criteria.iter().map(|row| (&row.key, &row.sentence)));
+    let heading =
+        "Gate by gate, before anything runs (each conversation counted as one unit; one without a unit shows nothing)";
+    out + &table(heading, estimate.prospects.iter().map(|row| (&row.key, &row.sentence)))
 }
 
-/// Table of what each required gate can show.
-fn gates(rows: &[Prospect]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut out = String::from(
-        "\nGate by gate, before anything runs (each conversation counted as one unit; one without a unit shows nothing)\n",
-    );
-    let width = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).min(40);
-    for row in rows {
-        let _ = writeln!(out, "  {:width$}  {}", line(&row.key), row.sentence);
-    }
-    out
-}
-
-/// Table of what would decide each criterion.
-fn criteria(rows: &[Deciding]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let required = plural(rows.iter().map(|row| row.family).max().unwrap_or(1) as usize, "required row");
-    let mut out = format!(
-        "\nCriterion by criterion, by what their recordings measure (points: difference from another run, 80 % power,\n\
-         after the correction for {required})\n",
-    );
-    let width = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).min(40);
-    for row in rows {
-        let _ = writeln!(out, "  {:width$}  {}", line(&row.key), row.sentence);
-    }
-    out
+/// A heading, and a line for each key; empty without rows.
+fn table<'r>(heading: &str, rows: impl Iterator<Item = (&'r String, &'r String)> + Clone) -> String {
+    let Some(width) = rows.clone().map(|(key, _)| key.chars().count()).max() else { return String::new() };
+    let width = width.min(40);
+    let lines = rows.map(|(key, sentence)| format!("  {:width$}  {sentence}\n", line(key)));
+    format!("\n{heading}\n{}", lines.collect::<String>())
 }

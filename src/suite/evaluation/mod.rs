@@ -25,7 +25,6 @@ mod slices;
 mod until_decided;
 mod windows;
 
-pub(crate) use deciding::Deciding;
 pub(crate) use estimate::{Estimate, Money, Requests, estimate, turns};
 pub use evaluator::{EvaluatedRun, ExaminedTrace, RunEvaluator};
 pub(crate) use history_page::{HISTORY_HTML, write_history_page};
