@@ -1,9 +1,9 @@
 //! Learned entries: an external answer with its provenance, and its form in listings and searches.
 
+use super::documents::hash_of;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// An external answer and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,22 +35,13 @@ impl ExternalRecord {
         let conversation = self.conversation.to_string();
         let citations = self.citations.iter().flat_map(|(title, url)| [title.as_str(), url.as_str()]);
         let names = [&self.session, &self.result, &conversation, &self.query, &self.answer].map(String::as_str);
-        digest_of(names.into_iter().chain(citations))
+        hash_of(names.into_iter().chain(citations), 16)
     }
 }
 
 /// The id of a user's question: `question:` and 128 bits of SHA-256 over the session, the turn and the words.
 pub(crate) fn question_id(session: &str, conversation: u32, turn: u32, question: &str) -> String {
-    format!("question:{}", digest_of([session, &conversation.to_string(), &turn.to_string(), question].into_iter()))
-}
-
-fn digest_of<'a>(parts: impl Iterator<Item = &'a str>) -> String {
-    let mut digest = Sha256::new();
-    for part in parts {
-        digest.update((part.len() as u64).to_le_bytes());
-        digest.update(part.as_bytes());
-    }
-    hex::encode(&digest.finalize()[..16])
+    format!("question:{}", hash_of([session, &conversation.to_string(), &turn.to_string(), question], 16))
 }
 
 /// An external answer that a search found through its keywords.

@@ -47,7 +47,7 @@ impl fmt::Display for Change {
 impl Listing {
     /// The passages of a corpus.
     pub(crate) fn of(corpus: &Corpus) -> Self {
-        let digest = |title: &str, text: &str| hash_of([title, text]);
+        let digest = |title: &str, text: &str| hash_of([title, text], 8);
         let passages = corpus.passages.iter();
         let passages = passages.map(|passage| (passage.id.clone(), digest(&passage.title, &passage.text))).collect();
         Self { hash: corpus.hash.clone(), passages }

@@ -74,7 +74,7 @@ pub fn text_of(passage: &Passage) -> String {
 }
 
 fn digest(passage: &Passage) -> String {
-    hash_of([passage.title.as_str(), &passage.text])
+    hash_of([passage.title.as_str(), &passage.text], 8)
 }
 
 impl Vectors {

@@ -76,10 +76,8 @@ impl Metric for AnswerLength {
             .collect();
         let unit = |turn: &TurnView<'_>| {
             let style = asked.get(&(turn.conversation, turn.turn)).copied().or_else(|| logged(turn))?;
-            Some(match has_style(style, turn)? {
-                Ok(()) => Observation::success(turn.label()),
-                Err(seen) => Observation::failure(turn.label(), seen.words),
-            })
+            let held = has_style(style, turn)?;
+            Some(Observation::unless(turn.label(), held.err().map(|seen| seen.words)))
         };
         view.turns.iter().filter_map(unit).collect()
     }

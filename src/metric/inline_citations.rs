@@ -99,10 +99,8 @@ impl Metric for InlineCitations {
             let found = searches.map(|search| search.hits.len()).sum();
             let answer = turn.answer()?;
             let refuses = || is_refusal(answer, &own_words(turn).unwrap_or_default(), turn.query);
-            Some(match self.judge(answer, refuses, found)? {
-                Ok(()) => Observation::success(turn.label()),
-                Err(seen) => Observation::failure(turn.label(), seen.words),
-            })
+            let held = self.judge(answer, refuses, found)?;
+            Some(Observation::unless(turn.label(), held.err().map(|seen| seen.words)))
         };
         view.turns.iter().filter_map(unit).collect()
     }

@@ -52,10 +52,7 @@ impl Metric for KeywordCoverage {
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let unit = |turn: &TurnView<'_>| match indexed(turn) {
-            Ok(()) => Observation::success(turn.label()),
-            Err(seen) => Observation::failure(turn.label(), seen.words),
-        };
+        let unit = |turn: &TurnView<'_>| Observation::unless(turn.label(), indexed(turn).err().map(|seen| seen.words));
         view.turns.iter().filter(|turn| turn.externals().next().is_some()).map(unit).collect()
     }
 }

@@ -89,10 +89,8 @@ impl Metric for StepEfficiency {
         let mut units = Vec::new();
         for turn in view.turns {
             if *self == Self::Estimate {
-                units.extend(estimate(turn).map(|held| match held {
-                    Ok(()) => Observation::success(turn.label()),
-                    Err(seen) => Observation::failure(turn.label(), seen.words),
-                }));
+                let failed = |held: Held| held.err().map(|seen| seen.words);
+                units.extend(estimate(turn).map(|held| Observation::unless(turn.label(), failed(held))));
                 continue;
             }
             let Some(optimal) = optimal_steps(view, turn) else { continue };

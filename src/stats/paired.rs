@@ -10,10 +10,16 @@ pub(crate) fn mcnemar_exact(only_a: u64, only_b: u64) -> Option<f64> {
     (pairs > 0).then(|| (2.0 * binomial_cdf(only_a.min(only_b), pairs, 0.5)).min(1.0))
 }
 
-/// P-values adjusted by Holm's step-down method (1979), in the order given.
-pub(crate) fn holm(values: &[f64]) -> Vec<f64> {
+/// The places of the values, from the smallest value.
+fn ascending(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
+    order
+}
+
+/// P-values adjusted by Holm's step-down method (1979), in the order given.
+pub(crate) fn holm(values: &[f64]) -> Vec<f64> {
+    let order = ascending(values);
     let mut adjusted = vec![0.0; values.len()];
     let mut largest = 0.0_f64;
     for (step, index) in order.iter().enumerate() {
@@ -26,8 +32,7 @@ pub(crate) fn holm(values: &[f64]) -> Vec<f64> {
 /// For each p-value the level of the step of Holm's method that decides it, in the order given: a value is rejected
 /// exactly when it does not exceed its level. Values after the step at which the method stops have the level of that step.
 pub(crate) fn holm_levels(values: &[f64], alpha: f64) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
+    let order = ascending(values);
     let level = |step: usize| alpha / (values.len() - step) as f64;
     let stopped = order.iter().enumerate().find(|(step, index)| values[**index] > level(*step)).map(|(step, _)| step);
     let mut levels = vec![alpha; values.len()];
@@ -52,8 +57,7 @@ pub(crate) fn benjamini_hochberg_levels(values: &[f64], alpha: f64) -> Vec<f64> 
 /// P-values adjusted to the false discovery rate of Benjamini and Hochberg (1995), in the order given: for
 /// exploration, not for gates.
 pub(crate) fn benjamini_hochberg(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
+    let order = ascending(values);
     let mut adjusted = vec![0.0; values.len()];
     let mut smallest = 1.0_f64;
     for (step, index) in order.iter().enumerate().rev() {

@@ -121,6 +121,15 @@ pub(crate) fn only_refuses(text: &str, asked: &str) -> bool {
         && normal.split_whitespace().map(word).all(known)
 }
 
+/// Whether a text is exactly these words, apart from capitals, spaces, apostrophes and marks around them.
+pub(crate) fn says(text: &str, words: &str) -> bool {
+    let plain = |text: &str| -> String {
+        let text = text.replace('\u{2019}', "'").to_lowercase();
+        text.split_whitespace().collect::<Vec<_>>().join(" ").trim_matches(['.', '"', '\'', '*']).to_owned()
+    };
+    plain(text) == plain(words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

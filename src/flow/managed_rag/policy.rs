@@ -8,6 +8,7 @@ use crate::flow::tools::{End, Executed};
 use crate::provider::chat::ToolChoice;
 use crate::settings::Enforcement;
 use crate::trace::ToolResult;
+use crate::trace::refusal::says;
 
 /// A turn that ends with an error.
 type Failure = frame::Failure<Event>;
@@ -129,11 +130,7 @@ pub(super) fn next(progress: Progress, said: &str, embeds: bool, known: bool) ->
 
 /// Whether a text is exactly the refusal that reports that the documents hold no answer.
 pub(super) fn refuses(text: &str, refusal: &str) -> bool {
-    let words = |text: &str| -> String {
-        let text = text.replace('\u{2019}', "'").to_lowercase();
-        text.split_whitespace().collect::<Vec<_>>().join(" ").trim_matches(['.', '"', '\'', '*']).to_owned()
-    };
-    !refusal.trim().is_empty() && words(text) == words(refusal)
+    !refusal.trim().is_empty() && says(text, refusal)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::knowledge::{KnowledgeBase, KnowledgeBases};
 use crate::provider::chat::{Finish, ToolChoice};
 use crate::trace::ToolResult;
 use crate::trace::answer::is_blank;
-use crate::trace::refusal::only_refuses;
+use crate::trace::refusal::{only_refuses, says};
 use crate::trace::text::quote;
 use std::sync::Arc;
 
@@ -137,16 +137,12 @@ pub(super) enum Said {
 
 /// Reads the completion of stage 2 to what was `asked`. A text cut off by the token limit is delivered as it is.
 pub(super) fn said(completion: &Completed, refusal: &str, asked: &str) -> Said {
-    let words = |text: &str| -> String {
-        let text = text.replace('\u{2019}', "'").to_lowercase();
-        text.split_whitespace().collect::<Vec<_>>().join(" ").trim_matches(['.', '"', '\'', '*']).to_owned()
-    };
     match completion {
         Completed { calls, .. } if !calls.is_empty() => Said::Calls,
         Completed { refused: true, .. } => Said::Nothing("refusal"),
         Completed { finish: Finish::ContentFilter, .. } => Said::Nothing("content_filter"),
         Completed { text, .. } if is_blank(text) => Said::Nothing("empty"),
-        Completed { text, .. } if words(text) == words(refusal) || only_refuses(text, asked) => Said::Refusal,
+        Completed { text, .. } if says(text, refusal) || only_refuses(text, asked) => Said::Refusal,
         _ => Said::Answer,
     }
 }

@@ -134,7 +134,7 @@ impl Corpus {
             let wrong = |(line, why)| KnowledgeError::Document { path: path.clone(), line, why };
             let found = format.read(&stem, &text).map_err(wrong)?;
             let prefix = document_name(&path).unwrap_or_default();
-            documents.push(Document { hash: hash_of([text.as_str()]), passages: found.len(), file: file.clone() });
+            documents.push(Document { hash: hash_of([text.as_str()], 8), passages: found.len(), file: file.clone() });
             for (n, piece) in (1..).zip(found) {
                 let id = piece.id.map_or_else(|| format!("{prefix}#{n}"), |id| format!("{prefix}#{id}"));
                 if !ids.insert(id.clone()) {
@@ -156,19 +156,19 @@ impl Corpus {
     /// A corpus of these passages.
     pub fn of(id: &str, passages: Vec<Passage>) -> Self {
         let parts = passages.iter().flat_map(|passage| [&passage.id, &passage.title, &passage.text]);
-        let hash = hash_of(parts.map(String::as_str));
+        let hash = hash_of(parts.map(String::as_str), 8);
         Self { id: id.to_owned(), passages, places: Vec::new(), documents: Vec::new(), hash }
     }
 }
 
-/// First 16 hex digits of SHA-256 over the parts, each prefixed by its length.
-pub(super) fn hash_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
+/// The first `bytes` bytes of SHA-256, in hex, over the parts, each prefixed by its length.
+pub(super) fn hash_of<'a>(parts: impl IntoIterator<Item = &'a str>, bytes: usize) -> String {
     let mut digest = Sha256::new();
     for part in parts {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part.as_bytes());
     }
-    hex::encode(&digest.finalize()[..8])
+    hex::encode(&digest.finalize()[..bytes])
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
