@@ -10,9 +10,7 @@ use super::assembler::Assembler;
 use super::document::{Reader, ToolShape, WireError, plus, put, small, text, tokens};
 use super::{Dialect, USUAL, anthropic_messages_blocks as blocks, ending, passthrough};
 use crate::cassette::{Layout, Place, Profile};
-use crate::provider::chat::{
-    ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice, ToolDefinition, Usage,
-};
+use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice, Usage};
 use crate::settings::Auth;
 use serde_json::{Map, Value, json};
 
@@ -168,7 +166,7 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
         None => _ = body.shift_remove("system"),
     }
     body.insert("messages".to_owned(), blocks::write_messages(messages));
-    passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
+    passthrough::write_tools(&mut body, tools, &request.tools, name_of, |template, tool| TOOL.write(template, tool));
     let written = body.get("tool_choice");
     let read = written.and_then(read_choice).unwrap_or(ToolChoice::Auto);
     if read != request.tool_choice || written.and_then(read_parallel) != request.parallel_calls {
@@ -185,16 +183,8 @@ fn name_of(tool: &Value) -> Option<String> {
     tool.as_object().filter(|_| is_function(tool)).map(|tool| text(tool, "name").to_owned())
 }
 
-fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
-    let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
-    Value::Object(TOOL.fill(tool, template))
-}
-
 fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
-    if let Some(reported) = super::error::reported(body) {
-        return Err(reported);
-    }
-    let document = READER.object("", body)?;
+    let document = READER.answer(body)?;
     let blocks = READER.list(document, "content")?;
     let message = blocks::read_blocks(blocks, Role::Assistant);
     let envelope = json!({"role": "assistant", "content": []});

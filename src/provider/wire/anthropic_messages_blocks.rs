@@ -74,11 +74,7 @@ pub(super) fn read_message(at: &str, wire: &Map<String, Value>, messages: &mut V
     if envelope.contains_key("content") {
         envelope.insert("content".to_owned(), emptied(content));
     }
-    let mut envelope = Some(envelope);
-    let mut around = move || {
-        let envelope = envelope.take().map(|envelope| ("envelope".to_owned(), Value::Object(envelope)));
-        Map::from_iter(envelope)
-    };
+    let mut around = passthrough::around(envelope);
     let Some(blocks) = content.as_array() else {
         let said = content.as_str().unwrap_or_default();
         messages

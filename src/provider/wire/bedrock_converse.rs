@@ -5,7 +5,7 @@
 //! are authorized by a Bedrock API key; there are no signatures here.
 
 use super::assembler::{Assemble, Assembler};
-use super::document::{Reader, WireError, plus, put, small, text, tokens};
+use super::document::{Reader, WireError, plus, put, small, text, tokens, with_member};
 use super::framing::Framing;
 use super::{Dialect, USUAL, bedrock_converse_blocks as blocks, passthrough};
 use crate::cassette::{Layout, Place, Profile};
@@ -167,17 +167,6 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
         put(inference, "maxTokens", request.max_tokens.as_ref(), small, |number| json!(number));
     });
     Value::Object(body)
-}
-
-/// Changes the object at `key`; one that was not there stays away if it is empty.
-fn with_member(body: &mut Map<String, Value>, key: &str, change: impl FnOnce(&mut Map<String, Value>)) {
-    let had = body.contains_key(key);
-    if let Value::Object(member) = body.entry(key).or_insert_with(|| json!({})) {
-        change(member);
-        if member.is_empty() && !had {
-            body.shift_remove(key);
-        }
-    }
 }
 
 fn read_tool(spec: &Map<String, Value>) -> ToolDefinition {

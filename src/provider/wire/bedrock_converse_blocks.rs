@@ -35,8 +35,7 @@ pub(super) fn read_message(at: &str, wire: &Map<String, Value>, messages: &mut V
     };
     let mut envelope = wire.clone();
     envelope.insert("content".to_owned(), json!([]));
-    let mut envelope = Some(Value::Object(envelope));
-    let mut around = || Map::from_iter(envelope.take().map(|envelope| ("envelope".to_owned(), envelope)));
+    let mut around = passthrough::around(envelope);
     let is_result = |block: &Value| role == Role::User && has(block, RESULT);
     for group in blocks.chunk_by(|one, other| !is_result(one) && !is_result(other)) {
         messages.push(match group {

@@ -2,7 +2,7 @@
 
 use crate::provider::ErrorKind;
 use crate::provider::chat::ToolDefinition;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Reason why a document could not be translated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +66,11 @@ impl Reader {
         value.as_object().ok_or_else(|| self.wrong(at, "an object", Some(value)))
     }
 
+    /// Reads an answer as an object, unless it reports an error.
+    pub(super) fn answer(self, body: &Value) -> Result<&Map<String, Value>, WireError> {
+        super::error::reported(body).map_or_else(|| self.object("", body), Err)
+    }
+
     /// Reads the list at `key`.
     pub(super) fn list<'a>(self, map: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, WireError> {
         let found = map.get(key);
@@ -114,6 +119,17 @@ pub(super) fn put<T: PartialEq>(
     }
 }
 
+/// Changes the object at `key`; one that was not there stays away if it is empty.
+pub(super) fn with_member(body: &mut Map<String, Value>, key: &str, change: impl FnOnce(&mut Map<String, Value>)) {
+    let had = body.contains_key(key);
+    if let Value::Object(member) = body.entry(key).or_insert_with(|| json!({})) {
+        change(member);
+        if member.is_empty() && !had {
+            body.shift_remove(key);
+        }
+    }
+}
+
 /// Reads a number that fits into 32 bits.
 pub(super) fn small(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|number| u32::try_from(number).ok())
@@ -148,6 +164,12 @@ impl ToolShape {
             *schema = Value::Null;
         }
         template
+    }
+
+    /// Writes a definition into its template, if it has one.
+    pub(super) fn write(&self, template: Option<Value>, tool: &ToolDefinition) -> Value {
+        let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
+        Value::Object(self.fill(tool, template))
     }
 
     /// Inserts a definition into the output of [`Self::template`], or into an empty object.

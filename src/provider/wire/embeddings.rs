@@ -88,10 +88,7 @@ pub fn encode_request(request: &EmbeddingRequest) -> Value {
 
 /// Decodes a response.
 pub fn decode_response(body: &Value, packing: Packing) -> Result<EmbeddingResponse, WireError> {
-    if let Some(reported) = super::error::reported(body) {
-        return Err(reported);
-    }
-    let document = READER.object("", body)?;
+    let document = READER.answer(body)?;
     let mut found = Vec::new();
     for (position, entry) in READER.list(document, "data")?.iter().enumerate() {
         let at = format!("/data/{position}/embedding");

@@ -7,7 +7,7 @@
 
 use super::assembler::{Assemble, Assembler};
 use super::call_ids::CallIds;
-use super::document::{Reader, WireError, plus, put, small, text, tokens};
+use super::document::{Reader, WireError, plus, put, small, text, tokens, with_member};
 use super::gemini_parts::{self, key_of};
 use super::gemini_stream::Assembler as Chunks;
 use super::{Dialect, USUAL, passthrough};
@@ -201,15 +201,11 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     }
     write_config(&mut body, request, passthrough.is_none());
     let key = key_of(&body, &GENERATION).unwrap_or(GENERATION[0]);
-    let had = body.contains_key(key);
-    if let Value::Object(generation) = body.entry(key).or_insert_with(|| json!({})) {
+    with_member(&mut body, key, |generation| {
         put(generation, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
         put(generation, "maxOutputTokens", request.max_tokens.as_ref(), small, |number| json!(number));
         put(generation, "seed", request.seed.as_ref(), small, |number| json!(number));
-        if generation.is_empty() && !had {
-            body.shift_remove(key);
-        }
-    }
+    });
     Value::Object(body)
 }
 
@@ -217,10 +213,7 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     if let Value::Array(chunks) = body {
         return decode_response(&assembled(chunks)?);
     }
-    if let Some(reported) = super::error::reported(body) {
-        return Err(reported);
-    }
-    let document = READER.object("", body)?;
+    let document = READER.answer(body)?;
     let model = document.get("modelVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
     let candidate = document.get("candidates").and_then(|candidates| candidates.get(0));
     let Some(candidate) = candidate else {
@@ -364,12 +357,14 @@ fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
                 here.push(left.remove(place));
             }
         }
-        *declarations = passthrough::place_tools(std::mem::take(declarations), &here, name, write_tool);
+        *declarations = passthrough::place_tools(std::mem::take(declarations), &here, name, |template, tool| {
+            TOOL.write(template, tool)
+        });
     }
     if left.is_empty() {
         return;
     }
-    let rest: Vec<Value> = left.iter().map(|tool| write_tool(None, tool)).collect();
+    let rest: Vec<Value> = left.iter().map(|tool| TOOL.write(None, tool)).collect();
     if let Some(declarations) = all_declarations(body.get_mut("tools")).pop() {
         declarations.extend(rest);
         return;
@@ -379,9 +374,4 @@ fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
         Some(Value::Array(tools)) => tools.push(added),
         _ => _ = body.insert("tools".to_owned(), json!([added])),
     }
-}
-
-fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
-    let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
-    Value::Object(TOOL.fill(tool, template))
 }

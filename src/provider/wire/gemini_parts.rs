@@ -27,11 +27,7 @@ pub(super) fn read_content(wire: &Map<String, Value>, role: Role, ids: &mut Call
     if let Some(Value::Array(parts)) = envelope.get_mut("parts") {
         parts.clear();
     }
-    let mut envelope = Some(envelope);
-    let mut around = move || {
-        let envelope = envelope.take().map(|envelope| ("envelope".to_owned(), Value::Object(envelope)));
-        Map::from_iter(envelope)
-    };
+    let mut around = passthrough::around(envelope);
     let parts = wire.get("parts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let is_response = |part: &Value| role == Role::User && key_in(part, &RESPONSE).is_some();
     let mut messages: Vec<Message> = parts

@@ -6,7 +6,7 @@
 
 use super::assembler::{Assemble, Assembler};
 use super::call_ids::{CallIds, generated};
-use super::document::{Reader, WireError, put, small, text, tokens};
+use super::document::{Reader, WireError, put, small, text, tokens, with_member};
 use super::framing::Framing;
 use super::openai_chat_tools::{blank_tool, name_of, read_choice, read_tools, write_choice, write_tool};
 use super::{Dialect, USUAL, passthrough};
@@ -149,15 +149,11 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
         let choice = write_choice(&request.tool_choice, body.get("tools"));
         body.insert("tool_choice".to_owned(), choice);
     }
-    let had = body.contains_key("options");
-    if let Value::Object(options) = body.entry("options").or_insert_with(|| json!({})) {
+    with_member(&mut body, "options", |options| {
         put(options, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
         put(options, "num_predict", request.max_tokens.as_ref(), small, |number| json!(number));
         put(options, "seed", request.seed.as_ref(), small, |number| json!(number));
-        if options.is_empty() && !had {
-            body.shift_remove("options");
-        }
-    }
+    });
     Value::Object(body)
 }
 
@@ -270,10 +266,7 @@ fn write_call(call: &ToolCall, template: Option<&Value>) -> Value {
 
 /// Decodes a whole response, of either path.
 fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
-    if let Some(reported) = super::error::reported(body) {
-        return Err(reported);
-    }
-    let document = READER.object("", body)?;
+    let document = READER.answer(body)?;
     let message = match (document.get("message"), document.get("response")) {
         (Some(Value::Object(wire)), _) => read_message("/message", wire, &mut CallIds::default())?,
         (None, Some(Value::String(said))) => Message::text(Role::Assistant, said.as_str()),

@@ -28,6 +28,12 @@ pub(super) fn keep(dialect: &str, fields: Map<String, Value>, pieces: Vec<Piece>
     Some(Arc::new(Passthrough { dialect: dialect.to_owned(), fields, pieces }))
 }
 
+/// Gives the fields of the first of several messages that one is read as, which have its `envelope`, and then none.
+pub(super) fn around(envelope: Map<String, Value>) -> impl FnMut() -> Map<String, Value> {
+    let mut envelope = Some(("envelope".to_owned(), Value::Object(envelope)));
+    move || envelope.take().into_iter().collect()
+}
+
 /// Puts the message's text and calls back into their pieces.
 pub(super) fn fill<'a>(message: &'a Message, passthrough: Option<&'a Passthrough>) -> Vec<Filled<'a>> {
     let pieces = passthrough.map_or(&[][..], |passthrough| &passthrough.pieces[..]);
