@@ -213,7 +213,7 @@ fn while_a_folder_is_exchanged(folder: &str, write: impl Fn(&Checkout) -> Result
             }
             tries += 1;
             // A writer that never rests can make the folder anew as often as it is put aside.
-            if tries % 100 == 0 {
+            if tries % 10 == 0 {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         }
