@@ -7,6 +7,7 @@
 
 use super::decoder::{passages, words_and_names};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Letters of a passage that are enough to find it; a shorter passage must appear whole.
 const ENOUGH: usize = 80;
@@ -26,11 +27,11 @@ pub(super) enum Retrieved {
 }
 
 /// Passages that the searches of a turn returned, by the sources of its reply and the texts sent to the model; `None`
-/// without evidence.
-pub(super) fn retrieved(replied: Option<&Value>, told: &[String]) -> Option<Retrieved> {
+/// without evidence. A source is found there by its text and, if `by_name`, by its name.
+pub(super) fn retrieved(replied: Option<&Value>, told: &[String], by_name: bool) -> Option<Retrieved> {
     let sources: &[Value] = replied.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let prompts: Vec<String> = told.iter().map(|text| plain(text)).collect();
-    let shown: Vec<Value> = sources.iter().filter(|source| stands_in(source, &prompts)).cloned().collect();
+    let shown: Vec<Value> = sources.iter().filter(|source| stands_in(source, &prompts, by_name)).cloned().collect();
     if !shown.is_empty() {
         return Some(Retrieved::Shown(Value::Array(shown.iter().map(|source| as_passage(source, told)).collect())));
     }
@@ -62,14 +63,21 @@ fn beside(names: &[String], told: &[String]) -> Option<String> {
     })
 }
 
-fn stands_in(source: &Value, prompts: &[String]) -> bool {
+/// The numbers of a text, as their digits without zeros in front.
+pub(super) fn numbers(text: &str) -> BTreeSet<String> {
+    let text = text.replace(',', "");
+    let runs = text.split(|letter: char| !letter.is_ascii_digit()).filter(|run| !run.is_empty());
+    runs.map(|run| run.trim_start_matches('0').to_owned()).filter(|number| !number.is_empty()).collect()
+}
+
+fn stands_in(source: &Value, prompts: &[String], by_name: bool) -> bool {
     let (words, names) = words_and_names(source);
     let words = words.map(plain).filter(|words| words.chars().count() >= LEAST_WORDS);
     let beginning = words.map(|words| {
         let whole = words.trim_end_matches(['.', '…']);
         whole.chars().take(ENOUGH).collect::<String>()
     });
-    let named = |prompt: &String| names.iter().any(|name| stands_alone(name, prompt));
+    let named = |prompt: &String| by_name && names.iter().any(|name| stands_alone(name, prompt));
     prompts.iter().any(|prompt| beginning.as_ref().is_some_and(|words| prompt.contains(words)) || named(prompt))
 }
 
@@ -109,7 +117,7 @@ mod tests {
     const PROMPT: &str = "Answer ONLY from these.\n\n[1] (manual.md) The press is\n serviced every 500 hours.";
 
     fn told(replied: &Value, prompt: &str) -> Option<Retrieved> {
-        retrieved(Some(replied), &[prompt.to_owned()])
+        retrieved(Some(replied), &[prompt.to_owned()], true)
     }
 
     #[test]
@@ -133,15 +141,15 @@ mod tests {
     fn a_list_of_passages_in_json_within_the_prompt_is_read() {
         let list = json!({"chunks": [{"id": "a#1", "text": "so"}]});
         let prompt = format!("Use [these] {{facts}}:\n{list}\nAnswer briefly.");
-        assert_eq!(retrieved(None, &[prompt]), Some(Retrieved::Shown(list)));
-        assert_eq!(retrieved(None, &["No documents were found.".to_owned()]), None);
+        assert_eq!(retrieved(None, &[prompt], true), Some(Retrieved::Shown(list)));
+        assert_eq!(retrieved(None, &["No documents were found.".to_owned()], true), None);
     }
 
     #[test]
     fn documents_in_the_reply_say_that_they_were_retrieved_where_the_model_was_not_asked_again() {
         let documents = json!([{"id": "a#1", "text": "so it is, and so it was"}]);
-        assert_eq!(retrieved(Some(&documents), &[]), Some(Retrieved::Replied(documents.clone())));
-        assert_eq!(retrieved(Some(&json!(["a#1"])), &[]), None, "a name may come from anywhere");
+        assert_eq!(retrieved(Some(&documents), &[], true), Some(Retrieved::Replied(documents.clone())));
+        assert_eq!(retrieved(Some(&json!(["a#1"])), &[], true), None, "a name may come from anywhere");
         assert_eq!(told(&documents, "Another prompt, and nothing of it."), None);
     }
 }

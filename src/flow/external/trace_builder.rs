@@ -75,7 +75,7 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) sources: Option<&'a str>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
     texts: Vec<String>,
-    /// Texts in prompts to a model without tools, apart from those of the conversation itself.
+    /// Texts in prompts, apart from those of the conversation itself.
     prompts: Vec<String>,
     /// Whether a prompt shows what the agent found by itself.
     prompted: bool,
@@ -173,12 +173,12 @@ impl<'a> TraceBuilder<'a> {
     /// Ends the turn with the agent's reply and closes open calls.
     pub(super) fn end(&mut self, reply: Reply) -> Result<TurnOutcome, Trouble> {
         let answered = matches!(reply, Reply::Answer { .. });
-        if let Reply::Answer { body, .. } = &reply {
-            self.searched_alone(body);
+        if let Reply::Answer { text, body } = &reply {
+            self.searched_alone(text, body);
         }
         let mut retrieved = match &reply {
-            Reply::Answer { body, .. } => evidence::retrieved(self.replied(body), &self.texts),
-            Reply::Failed(..) | Reply::Trouble(_) => evidence::retrieved(None, &self.texts),
+            Reply::Answer { body, .. } => evidence::retrieved(self.replied(body), &self.texts, true),
+            Reply::Failed(..) | Reply::Trouble(_) => evidence::retrieved(None, &self.texts, true),
         };
         for call in std::mem::take(&mut self.waiting) {
             let role = self.role(&call.tool);

@@ -64,6 +64,54 @@ fn passages_in_a_prompt_without_tools_are_what_the_agent_found_and_sources_that_
     assert!(none.is_none() && !answer.used_internal_kb);
 }
 
+/// The search of an agent that offers these tools and calls none, or ends with a call of `ends_with`; the reply is
+/// "Open from 7:00 for 18 euros."
+fn offering(prompt: &str, tools: &[&str], ends_with: Option<&str>, sources: &Value) -> Option<ToolOutcome> {
+    let said = match ends_with {
+        Some(tool) => call("1", tool, &json!({"answer": "Open from 7:00 for 18 euros."})),
+        None => json!({"role": "assistant", "content": "Open from 7:00 for 18 euros."}),
+    };
+    let mut one = model(&mut vec![system(prompt), json!({"role": "user", "content": "why?"})], said);
+    let tools: Vec<Value> = tools.iter().map(|tool| json!({"type": "function", "function": {"name": tool}})).collect();
+    Arc::make_mut(&mut one.request.body)["tools"] = tools.into();
+    let (known, roles) = ([(Role::User, "why?".to_owned())], roles());
+    let mut builder = TraceBuilder::new(&roles, &Plain, &known, 0);
+    assert!(builder.hear(vec![one]).is_none());
+    let reply = Reply::Answer { text: "Open from 7:00 for 18 euros.".into(), body: json!({"sources": sources}) };
+    builder.end(reply).expect("a reply");
+    builder.events.into_iter().find_map(|(_, what)| match what {
+        What::Searched(search) => Some(search.outcome),
+        _ => None,
+    })
+}
+
+#[test]
+fn passages_in_a_prompt_beside_tools_that_did_not_search_are_what_the_agent_found() {
+    let prompt = "Context:\nIt is open from 7:00 and costs 18 euros.\n\nQuestion: why?";
+    let quoted = json!([{"id": "a#1", "text": "It is open from 7:00 and costs 18 euros."}]);
+    for (tools, ends_with) in [(["cancel"], None), (["look"], None), (["say"], Some("say")), (["Reply"], Some("Reply"))]
+    {
+        let found = offering(prompt, &tools, ends_with, &quoted);
+        let Some(ToolOutcome::Ok(ToolResult::Search(search))) = found else { panic!("{tools:?}: {found:?}") };
+        assert_eq!(search.hits[0].id, "a#1");
+        for unread in [json!(["b"]), json!([]), Value::Null] {
+            let hidden = offering(prompt, &tools, ends_with, &unread);
+            assert!(hidden.is_some_and(|outcome| outcome.is_unseen()), "{tools:?}, {unread}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_can_search_and_does_not_found_nothing_where_no_prompt_holds_what_it_says() {
+    for prompt in ["Be brief. The manuals: a.md, b.md.", "Say in 7 words what [{\"id\": \"a.md\"}] says."] {
+        for sources in [json!(["a.md"]), json!([{"id": "a.md", "text": "It costs 18 euros, from 7:00."}]), Value::Null]
+        {
+            assert_eq!(offering(prompt, &["look", "cancel"], None, &sources), None, "{prompt} {sources}");
+        }
+    }
+    assert_eq!(offering("Be brief.", &["find"], None, &json!(["a.md"])), None, "a tool without a role");
+}
+
 #[test]
 fn a_search_that_the_provider_makes_itself_is_one_whose_result_is_not_shown() {
     let body = r#"{"id":"r1","model":"m","output":[{"type":"file_search_call","id":"f","status":"completed"},

@@ -1,5 +1,5 @@
 //! What happens without a call of the model: calls that the agent writes into the conversation as if the model had made them,
-//! searches whose passages it puts into the prompt of a model without tools, and searches that the provider makes itself.
+//! searches whose passages it puts into the prompt, and searches that the provider makes itself.
 
 use super::completions::words;
 use super::{TraceBuilder, Waiting};
@@ -10,13 +10,17 @@ use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::mcp::Ran;
 use crate::provider::observed;
 use crate::provider::wire::hosted::{self, HostedCall};
-use crate::trace::{self, FlowSearch, SearchResult, ToolOutcome, ToolResult, What};
+use crate::trace::{self, FlowSearch, SearchResult, ToolCalled, ToolOutcome, ToolResult, What};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Reason for the outcome of a search that the agent made by itself and does not show.
-const UNSEEN_SEARCH: &str = "the reply names sources, the model was offered no tool, and no prompt shows a source by its \
+const UNSEEN_SEARCH: &str = "the reply names sources, the model was offered no search, and no prompt shows a source by its \
                              name or text: what the agent found by itself is not shown";
+/// The same, where a prompt shows the numbers of the reply.
+const UNREAD_SEARCH: &str = "the numbers of the reply stand in a prompt, in which no passages can be read: what the agent \
+                             found by itself is not shown";
 
 impl TraceBuilder<'_> {
     /// Adds the calls that the provider made within a completion, and its searches whose tools have no role.
@@ -102,49 +106,83 @@ impl TraceBuilder<'_> {
         }
     }
 
-    /// Keeps what a request tells a model that has no tools, except the conversation itself: passages may stand in it.
+    /// Keeps what a request tells the model, except the conversation itself: passages may stand in it.
     pub(super) fn told(&mut self, messages: &[Message]) {
-        if !self.has_no_tools() {
-            return;
-        }
         let own = |said: &String| !self.known.iter().any(|(_, known)| known == said) && !self.prompts.contains(said);
         let told = messages.iter().filter(|message| matches!(message.role, Role::System | Role::User));
         let new: Vec<String> = told.flat_map(words).filter(own).collect();
         self.prompts.extend(new);
     }
 
-    /// Whether no request of the turn has offered a tool.
-    fn has_no_tools(&self) -> bool {
-        self.offered.iter().all(Vec::is_empty)
+    /// Whether a tool only gives the answer: by its role or, without one, because the reply is all that followed its call.
+    fn answers(&self, tool: &str) -> bool {
+        let is_last = |call: &Waiting| call.tool == tool && call.completion + 1 == self.completions;
+        match self.role(tool) {
+            trace::Role::Respond => true,
+            trace::Role::None => !self.worked.contains(tool) && self.waiting.iter().any(is_last),
+            _ => false,
+        }
     }
 
-    /// Adds the search of an agent whose model has no tools, by the sources of its reply and by its prompts.
-    pub(super) fn searched_alone(&mut self, body: &Value) {
+    /// Adds the search of an agent that called no search tool, by the sources of its reply and by its prompts.
+    pub(super) fn searched_alone(&mut self, text: &str, body: &Value) {
         let first = self.events.iter().position(|(_, what)| matches!(what, What::ModelCalled(_)));
-        let is_other = |what: &What| matches!(what, What::ToolCalled(_) | What::Searched(_));
-        let others = !self.waiting.is_empty() || self.events.iter().any(|(_, what)| is_other(what));
-        let Some(first) = first.filter(|_| !others && self.has_no_tools()) else { return };
+        let retrieves = |tool: &String| matches!(self.role(tool), trace::Role::Knowledge | trace::Role::External);
+        let has_tools = self.offered.iter().flatten().any(|tool| !self.answers(tool));
+        // Calls of a model without tools are those that its texts show, whose results stand in the prompt.
+        let searched = |tool: &String| if has_tools { retrieves(tool) } else { !self.answers(tool) };
+        let is_other = |(_, what): &(Duration, What)| match what {
+            What::ToolCalled(call) => searched(&call.tool),
+            other => matches!(other, What::Searched(_)),
+        };
+        let others = self.waiting.iter().any(|call| searched(&call.tool)) || self.events.iter().any(is_other);
+        let Some(first) = first.filter(|_| !others) else { return };
+        let could_search = self.offered.iter().flatten().any(retrieves);
         let query = self.query();
         let replied = self.replied(body);
         let names_sources = replied.and_then(Value::as_array).is_some_and(|sources| !sources.is_empty());
-        let hits = match evidence::retrieved(replied, &self.prompts) {
+        // Whoever can search may be told the names of what there is to find.
+        let by_name = !has_tools || !could_search && self.worked.is_empty();
+        let hits = match evidence::retrieved(replied, &self.prompts, by_name) {
             Some(Retrieved::Shown(list)) => decoder::passages(&list),
             Some(Retrieved::Replied(_)) | None => None,
         };
-        let outcome = match hits {
-            Some(hits) => {
+        let hits = hits.filter(|hits| by_name || hits.iter().any(|hit| !hit.excerpt.is_empty()));
+        let outcome = match (hits, self.tells_numbers(text)) {
+            (Some(hits), _) => {
                 self.prompted = true;
                 ToolOutcome::Ok(ToolResult::Search(SearchResult::of(query.clone(), String::new(), hits)))
             }
-            None if names_sources => {
-                self.hidden_retrieval = true;
-                ToolOutcome::Unseen { reason: UNSEEN_SEARCH.to_owned() }
+            (None, Some(true)) => self.unseen_search(UNREAD_SEARCH),
+            (None, told) if names_sources && by_name && (!has_tools || told.is_none()) => {
+                self.unseen_search(UNSEEN_SEARCH)
             }
-            None => return,
+            (None, _) => return,
         };
         let at = self.events.get(first).map_or(Duration::ZERO, |(at, _)| *at);
         self.events
             .insert(first, (at, What::Searched(FlowSearch { query, outcome, took_us: 0, attempts: Vec::new() })));
+    }
+
+    fn unseen_search(&mut self, reason: &str) -> ToolOutcome {
+        self.hidden_retrieval = true;
+        ToolOutcome::Unseen { reason: reason.to_owned() }
+    }
+
+    /// Whether prompts hold all numbers of a reply that neither the conversation nor a result of the turn holds; `None` if
+    /// there are none.
+    fn tells_numbers(&self, reply: &str) -> Option<bool> {
+        let results = self.events.iter().filter_map(|(_, what)| match what {
+            What::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(ToolResult::Other(result)), .. }) => {
+                Some(result.to_string())
+            }
+            _ => None,
+        });
+        let said = self.known.iter().map(|(_, said)| said.clone());
+        let old: BTreeSet<String> = said.chain(results).flat_map(|text| evidence::numbers(&text)).collect();
+        let new: BTreeSet<String> = evidence::numbers(reply).difference(&old).cloned().collect();
+        let told: BTreeSet<String> = self.prompts.iter().flat_map(|prompt| evidence::numbers(prompt)).collect();
+        (!new.is_empty()).then(|| new.is_subset(&told))
     }
 
     /// Whether the agent searched by itself, and its prompt shows what it found.
