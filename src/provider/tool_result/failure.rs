@@ -1,18 +1,37 @@
 //! Tells errors from results, by how frameworks and tools usually spell them. What may be data is none: a troubleshooting
 //! page that is headed "Error codes", or the status of a device.
 
+use super::WRAPS;
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
 /// How a text begins that reports an error.
 static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let ends = r"(?:\s*[:(\[{]|\s+[-\x{2013}\x{2014}]\s|\s*\.?\s*$|(?-i:(?: [A-Z]\w*)+)\s*[.:]?\s*(?:$|\n))";
+    let acts = "calling|invoking|executing|running|fetching|searching|retrieving|querying|accessing|performing|processing|reading";
+    let parts = r#"(?:the )?(?:\w+ )?(?:tool|function|plugin|call|execution|invocation|search|query|request)\b|\w+_\w+|\w+\(|[`'"]"#;
+    let forms = [
+        r"error\s*(?:[:(\[{]|[-\x{2013}\x{2014}]\s|$)".to_owned(),
+        format!(r"(?:error|http|http error)\s+\d+(?:{ends}|\s+(?:from|in|while|when|during)\b)"),
+        r"\d{3} (?:client|server) error:".to_owned(),
+        format!(r"error\s+(?:(?:while|when|during|in)\s+)?(?:{acts})\b"),
+        format!(r"error\s+(?:in|during|from|when|while)\s+(?:{parts})"),
+        r"error\s+(?:from|occurred)\b".to_owned(),
+        r"(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)".to_owned(),
+        r"traceback \(most recent call last\)".to_owned(),
+        r"(?-i:(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?::|\())".to_owned(),
+    ];
+    Regex::new(&format!(r"^\s*(?i:{})", forms.join("|"))).ok()
+});
+/// How a document begins, or is divided, that explains an error.
+static EXPLAINS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"^\s*(?i:error(?:\s*(?:[:(\[{]|[-\u{2013}\u{2014}]\s|$)|\s+(?:\d+|while|calling|invoking|executing|running|in|during|from|fetching|searching|retrieving|querying|when|accessing|performing|processing|reading|occurred)\b)|(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)|traceback \(most recent call last\))|^\s*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?::|\()",
+        r"(?i)^\s*(?:http )?error\b[^:.!\n]*(?:\?|\b(?:means|indicates|appears|is shown|is displayed|occurs)\b)|\n(?:fix|solution|remedy|resolution|meaning):",
     )
     .ok()
 });
-/// The words in which frameworks report to a model that a tool failed or does not exist.
+/// The words in which frameworks report to a model that a tool failed, did not run or does not exist.
 static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let forms = [
         r"failed to invoke tool \S+ with parameters\b",
@@ -22,6 +41,10 @@ static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"toolset error: toolcallerror",
         r"unknown tool: ",
         r"tool \S+ not found\. please\b",
+        r"tool '[^'\n]+' (?:not found\.?\s*$|timed out after [\d.]+ seconds|failed after \d+ attempts? with )",
+        r"tool execution was not approved\b",
+        r"tool call limit exceeded\.",
+        r"user rejected the tool call for [`']",
         r"\S+ is not a valid tool, try one of \[",
         r"the tool call with name \S+ is not part of the provided tools\b",
     ];
@@ -29,61 +52,138 @@ static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 /// Members that say what happened beside a status.
 const WORDS: [&str; 6] = ["message", "reason", "detail", "details", "error", "description"];
+/// Members that say of which call that is, and when it was. An `id` alone, or that of an order, is that of a thing.
+const OF_CALLS: [&str; 16] = [
+    "code", "error_code", "type", "timestamp", "path", "tool", "tool_name", "toolName", "retryable", "request_id",
+    "requestId", "trace_id", "traceId", "correlation_id", "call_id", "tool_call_id",
+];
 
 /// The error that a result reports: its message, and whether a retry may help, if it says so.
 pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
     let retryable = |value: &Value| value.get("retryable").and_then(Value::as_bool);
     match result {
         Value::String(text) => {
-            let reports = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
-            (reports(&REPORTS) || reports(&OF_FRAMEWORKS)).then(|| (text.clone(), None))
+            if let Some(read) = python(text) {
+                return error(&read);
+            }
+            let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
+            (is(&OF_FRAMEWORKS) || is(&REPORTS) && !is(&EXPLAINS)).then(|| (text.clone(), None))
         }
-        Value::Object(members) => match members.get("error").filter(|error| says_something(error)) {
-            Some(error) => {
-                let words = words_in(error).or_else(|| error.as_str());
-                let words = words.or_else(|| words_in(result).filter(|_| error.as_bool() == Some(true)));
-                let words = words.map_or_else(|| error.to_string(), str::to_owned);
-                Some((words, retryable(error).or_else(|| retryable(result))))
+        Value::Object(members) => {
+            match members.get("error").filter(|error| says_something(error) || retryable(error).is_some()) {
+                Some(error) => {
+                    let words = words_in(error).or_else(|| error.as_str());
+                    let words = words.or_else(|| words_in(result).filter(|_| error.as_bool() == Some(true)));
+                    let words = words.map_or_else(|| error.to_string(), str::to_owned);
+                    Some((words, retryable(error).or_else(|| retryable(result))))
+                }
+                None if failed(members) => {
+                    let words = words_in(result).or_else(|| words_in(members.get("errors")?.get(0)?));
+                    Some((words.map_or_else(|| result.to_string(), str::to_owned), retryable(result)))
+                }
+                None => error(wrapped(members)?),
             }
-            None if failed(members) => {
-                Some((words_in(result).map_or_else(|| result.to_string(), str::to_owned), retryable(result)))
-            }
-            None => None,
+        }
+        Value::Array(items) => match items.as_slice() {
+            [Value::Object(block)] if is_text(block) => error(wrapped(block)?),
+            _ => None,
         },
         _ => None,
     }
+}
+
+/// The result that an object holds beside nothing else.
+fn wrapped(members: &Map<String, Value>) -> Option<&Value> {
+    let mut saying = members.iter().filter(|(name, value)| !OF_CALLS.contains(&name.as_str()) && says_something(value));
+    let (name, value) = saying.next().filter(|_| saying.next().is_none())?;
+    (WRAPS.contains(&name.as_str()) || name == "text" && is_text(members)).then_some(value)
+}
+
+/// Whether an object is a block of text, as MCP and models have them.
+fn is_text(block: &Map<String, Value>) -> bool {
+    block.get("type").is_some_and(|kind| kind == "text")
+}
+
+/// An object that a text holds in Python's spelling.
+fn python(text: &str) -> Option<Value> {
+    let text = text.trim();
+    if !text.starts_with("{'") || !text.ends_with('}') {
+        return None;
+    }
+    let (mut json, mut open, mut word) = (String::with_capacity(text.len()), None, String::new());
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (open, letter) {
+            (None, letter) if letter.is_alphabetic() => word.push(letter),
+            (None, _) => {
+                json += match std::mem::take(&mut word).as_str() {
+                    "None" => "null",
+                    "True" => "true",
+                    "False" => "false",
+                    "" => "",
+                    _ => return None,
+                };
+                open = Some(letter).filter(|letter| matches!(letter, '\'' | '"'));
+                json.push(if open.is_some() { '"' } else { letter });
+            }
+            (Some(quote), letter) if quote == letter => {
+                open = None;
+                json.push('"');
+            }
+            (Some(_), '\\') => match letters.next()? {
+                '\'' => json.push('\''),
+                letter => json.extend(['\\', letter]),
+            },
+            (Some(_), '"') => json += "\\\"",
+            (Some(_), letter) => json.push(letter),
+        }
+    }
+    serde_json::from_str(&json).ok()
 }
 
 fn words_in(value: &Value) -> Option<&str> {
     WORDS.into_iter().find_map(|name| value.get(name)?.as_str()).filter(|words| !words.is_empty())
 }
 
-/// Whether the member `error` holds one.
-fn says_something(error: &Value) -> bool {
-    match error {
+/// Whether a member holds anything but empty values: so an `error` is one.
+fn says_something(value: &Value) -> bool {
+    match value {
         Value::Null | Value::Bool(false) => false,
         Value::Bool(true) => true,
         Value::Number(code) => code.as_f64() != Some(0.0),
         Value::String(words) => !words.trim().is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(members) => !members.is_empty(),
+        Value::Array(items) => items.iter().any(says_something),
+        Value::Object(members) => members.values().any(says_something),
     }
 }
 
 /// Whether a result says otherwise that it failed. A status alone may be that of a thing that was looked up: it counts where
-/// nothing but words stand beside it.
+/// nothing but words stand beside it, and what names the call.
 fn failed(members: &Map<String, Value>) -> bool {
     let is = |name: &str, value: bool| members.get(name).and_then(Value::as_bool) == Some(value);
-    let said = members.get("status").and_then(Value::as_str).is_some_and(|status| status.eq_ignore_ascii_case("error"));
+    let status = members.get("status").and_then(Value::as_str).unwrap_or_default().to_lowercase();
+    let worded = || WORDS.iter().any(|name| members.get(*name).is_some_and(says_something));
+    let said = status == "error" || ["failed", "failure"].contains(&&*status) && worded();
     let code = ["statusCode", "status_code", "status"].into_iter().find_map(|name| members.get(name)?.as_u64());
     let alone = members.iter().all(|(name, value)| {
-        name.starts_with("status") || WORDS.contains(&name.as_str()) || name == "code" || !says_something(value)
+        let name = name.as_str();
+        name.starts_with("status") || WORDS.contains(&name) || OF_CALLS.contains(&name) || !says_something(value)
     });
+    // Mastra's.
+    let of_tool = members.get("code").and_then(Value::as_str).is_some_and(|code| {
+        code.starts_with("TOOL_") && ["FAILED", "ERROR", "NOT_FOUND"].iter().any(|end| code.ends_with(end))
+    });
+    // GraphQL's, which may come with a part of the data.
+    let without_data = members.get("data").is_some_and(|data| !says_something(data))
+        && members.get("errors").and_then(Value::as_array).is_some_and(|errors| {
+            !errors.is_empty() && errors.iter().all(|error| error.get("message").is_some_and(says_something))
+        });
     is("ok", false)
         || is("success", false)
         || is("isError", true)
         || is("is_error", true)
-        || alone && (said || code.is_some_and(|code| (400..600).contains(&code)))
+        || without_data
+        || alone && (said || code.is_some_and(|code| (400..600).contains(&code)) || of_tool && worded())
 }
 
 #[cfg(test)]
@@ -97,6 +197,7 @@ mod tests {
         assert!(REPORTS.is_some() && OF_FRAMEWORKS.is_some());
         let down = |retryable| Some(("down".to_owned(), retryable));
         assert_eq!(error(&json!({"error": {"message": "down", "retryable": false}})), down(Some(false)));
+        assert!(error(&json!({"error": {"retryable": false}})).is_some());
         for failed in [
             json!({"error": "down"}),
             json!({"error": true, "message": "down"}),
@@ -105,6 +206,13 @@ mod tests {
             json!({"status": "error", "detail": "down"}),
             json!({"statusCode": 503, "message": "down", "data": null}),
             json!({"is_error": true, "message": "down"}),
+            json!({"status": "error", "message": "down", "request_id": "a1"}),
+            json!({"status": "failed", "message": "down", "timestamp": "now", "tool": "find"}),
+            json!({"data": null, "errors": [{"message": "down"}]}),
+            json!({"result": {"error": "down"}, "isError": false}),
+            json!({"message": "down", "details": {"domain": "TOOL"}, "code": "TOOL_EXECUTION_FAILED"}),
+            json!("{'error': 'down'}"),
+            json!("{'ok': False, 'message': \"down\", 'data': None}"),
         ] {
             assert_eq!(error(&failed), down(None), "{failed}");
         }
@@ -113,6 +221,20 @@ mod tests {
             "error",
             "Error calling search_docs: down",
             "Error 503 from the index",
+            "Error 404 Not Found",
+            "HTTP error 503: down",
+            "HTTP 503 Service Unavailable",
+            "404 Client Error: Not Found for url: https://a",
+            "Error executing search_docs: is it down?",
+            "Error while calling the index: down",
+            "Error in tool 'find': down",
+            "Error in search_docs: down",
+            "Tool 'find' timed out after 0.2 seconds.",
+            "Tool 'find' not found.",
+            "Tool 'find' failed after 2 attempts with RuntimeError: down. Please try again.",
+            "Tool execution was not approved.",
+            "Tool call limit exceeded. Do not make additional tool calls.",
+            "User rejected the tool call for `find` with id call_1",
             "An unexpected error occurred while running the tool.",
             "ConnectionError: down",
             "requests.exceptions.ConnectionError: down",
@@ -130,7 +252,9 @@ mod tests {
             "Unknown tool: cancel",
             "Traceback (most recent call last):\n  File \"a.py\"",
         ] {
-            assert_eq!(error(&document(text)), Some((text.into(), None)));
+            assert_eq!(error(&document(text)), Some((text.into(), None)), "{text}");
+            let wrapped = [json!({"result": text}), json!([{"type": "text", "text": text}])];
+            assert!(wrapped.iter().all(|wrapped| error(wrapped) == Some((text.into(), None))), "{text}");
         }
     }
 
@@ -141,6 +265,29 @@ mod tests {
             json!({"error": "", "success": true, "results": []}),
             json!({"error": {}, "errors": 0, "results": []}),
             json!({"chunks": []}),
+            json!({"error": {"code": null, "message": ""}, "results": [1]}),
+            json!({"error": [{"code": 0}], "results": [1]}),
+            json!({"data": {"orders": [1]}, "errors": [{"message": "no prices"}]}),
+            json!({"data": null, "errors": []}),
+            json!({"errors": [{"code": "E1", "message": "The tank is empty."}]}),
+            json!({"code": "E1_FAILED", "message": "The tank is empty."}),
+            json!({"status": "failed"}),
+            json!({"order_id": "A1", "status": "failed", "reason": "card declined"}),
+            json!({"id": "p1", "status": "error", "amount": 12, "message": "declined"}),
+            json!([{"id": "p1", "status": "failed", "message": "declined"}]),
+            json!({"result": "Error: E1", "title": "Codes"}),
+            json!({"title": "Payments", "text": "Error: the card was declined."}),
+            json!("{'error': None, 'results': ['it\\'s']}"),
+            json!("{'name': unknown}"),
+            json!("Error 503 means that the tray is open. Close the tray."),
+            json!("Error 12 The tray is open"),
+            json!("HTTP 2 is faster than HTTP 1."),
+            json!("Error in your bill? Write to a@example.com."),
+            json!("Error in the invoice: write to a@example.com."),
+            json!("Error while paying: use another card."),
+            json!("Error processing is shown by the lamp."),
+            json!("Error: E12\nCause: the filter is blocked.\nFix: clean it."),
+            json!("Tool 'X200' not found in your set? Order it."),
             json!({"device": "pump 3", "status": "error"}),
             json!({"order": "A1", "status": 410}),
             json!({"status": "ok", "message": "all is well"}),
