@@ -6,7 +6,7 @@
 //! Answers depend on the request, the headers `x-ragcheck-seed` and `x-ragcheck-fault`, and the behaviour's seed. The
 //! only state is a count of failures by trial seed and cause, because a repeated request has the same bytes: after the
 //! declared number of failures comes one answer, and the count restarts; and the conversations that a later request may
-//! continue by the id of a response.
+//! continue by the id of an answer.
 
 use super::api::{self, Api};
 use super::behaviour::{Behaviour, Caller, FailTimes, Pace};
@@ -14,7 +14,7 @@ use super::dice::Dice;
 use super::{aliases, embed, judge, managed, model, perplexity, search};
 use crate::platform::clock::Clock;
 use crate::platform::loopback;
-use crate::provider::chat::{Message, Role};
+use crate::provider::chat::{Message, Role, ToolDefinition};
 use crate::provider::wire::{Dialect, embeddings, nuclia_ask, openai_chat};
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -53,8 +53,16 @@ struct Server {
     behaviour: Behaviour,
     clock: Arc<dyn Clock>,
     failed: Mutex<BTreeMap<String, u32>>,
-    /// Conversations by the id of the response that they end with.
-    conversations: Mutex<BTreeMap<String, Vec<Message>>>,
+    /// Conversations by the id of the answer that they end with.
+    conversations: Mutex<BTreeMap<String, Conversation>>,
+}
+
+/// What a later request continues.
+#[derive(Clone)]
+struct Conversation {
+    messages: Vec<Message>,
+    /// The tools that a thread of Messages keeps.
+    tools: Arc<[ToolDefinition]>,
 }
 
 /// Binds `address` and returns the bound address (port 0 picks a free one) and the server as a future; it runs until it
@@ -160,12 +168,12 @@ impl Server {
         self.respond(StatusCode::BAD_REQUEST, Duration::from_millis(5), &body).await
     }
 
-    /// The conversation that ends with the response of that id.
-    fn conversation(&self, id: &str) -> Option<Vec<Message>> {
+    /// The conversation that ends with the answer of that id.
+    fn conversation(&self, id: &str) -> Option<Conversation> {
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    fn keep(&self, id: String, conversation: Vec<Message>) {
+    fn keep(&self, id: String, conversation: Conversation) {
         let mut kept = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST_CONVERSATIONS {
             kept.clear();
@@ -231,14 +239,23 @@ async fn complete(
         Ok(request) => request,
         Err(reason) => return server.refuse_in(api.dialect, &reason.to_string()).await,
     };
-    if let Some(id) = document.get("previous_response_id").and_then(Value::as_str) {
-        let Some(mut conversation) = server.conversation(id) else {
+    let is_thread = document["thread"].is_object();
+    let continued = ["/previous_response_id", "/thread/previous_message_id"].map(|place| document.pointer(place));
+    if let Some(id) = continued.into_iter().flatten().find_map(Value::as_str) {
+        let Some(Conversation { mut messages, tools }) = server.conversation(id) else {
             return server.refuse_in(api.dialect, &format!("the simulator gave no response `{id}`")).await;
         };
-        conversation.append(&mut request.messages);
-        request.messages = conversation;
+        let is_system = |message: &Message| message.role == Role::System;
+        if is_thread && request.messages.iter().any(is_system) {
+            messages.retain(|message| !is_system(message));
+        }
+        messages.append(&mut request.messages);
+        request.messages = messages;
+        if is_thread && request.tools.is_empty() {
+            request.tools = tools;
+        }
     }
-    let told = request.messages.clone();
+    let told = Conversation { messages: request.messages.clone(), tools: request.tools.clone() };
     let tools = aliases::of_request(&server.behaviour.tools, &request.tools);
     aliases::inward(&tools, &mut request);
     let caller = caller_of(&headers);
@@ -263,9 +280,10 @@ async fn complete(
     let dialogue = String::from_utf8_lossy(&body);
     let id = Dice::new(seed, &["completion", caller.seed, &dialogue]).id("id");
     let answer = api.write(&request, &outcome.completion, &id);
-    if let Some(id) = answer["id"].as_str().filter(|_| answer["object"] == "response") {
-        let model::Completion { text, calls, .. } = outcome.completion;
-        server.keep(id.to_owned(), [told, vec![Message { calls, ..Message::text(Role::Assistant, text) }]].concat());
+    if let Some(id) = answer["id"].as_str().filter(|_| is_thread || answer["object"] == "response") {
+        let (mut told, model::Completion { text, calls, .. }) = (told, outcome.completion);
+        told.messages.push(Message { calls, ..Message::text(Role::Assistant, text) });
+        server.keep(id.to_owned(), told);
     }
     if api.dialect.asks_for_stream(path, &document) {
         let (pieces, content) = api.pieces(&answer, path, &document);

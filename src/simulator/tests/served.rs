@@ -64,6 +64,18 @@ async fn each_api_of_the_model_answers_at_its_mount_and_continues_what_it_said()
         next["previous_response_id"] = json!("resp_unknown");
         assert_eq!(ask("/model/v1/responses", "plain", &next).await.0, 400);
 
+        let mut created = messages.clone();
+        created["thread"] = json!({"type": "create"});
+        let (_, _, first) = ask("/v1/messages", "plain", &created).await;
+        let result = json!({"type": "tool_result", "tool_use_id": first["content"][0]["id"], "content": found});
+        let mut next = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": [result]}],
+            "thread": {"type": "continue", "previous_message_id": first["id"]}});
+        let (status, _, second) = ask("/v1/messages", "plain", &next).await;
+        let text = second.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
+        assert!(status == 200 && text.contains("6 bar"), "{second}");
+        next["thread"]["previous_message_id"] = json!("msg_unknown");
+        assert_eq!(ask("/v1/messages", "plain", &next).await.0, 400);
+
         let question = json!({"model": "perplexity/sonar", "input": "frost in the valley"});
         let (_, _, found) = ask("/search/v1/responses", "plain", &question).await;
         assert_eq!(found["output"][0]["type"], "search_results", "the search service has the same path");
