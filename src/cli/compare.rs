@@ -291,7 +291,8 @@ fn dropped(cases: u64) -> String {
     if cases == 0 {
         return String::new();
     }
-    format!("; {} of the older side no longer there, so not compared", count(cases, "case is", "cases are"))
+    let cases = count(cases, "case of the older side is", "cases of the older side are");
+    format!("; {cases} no longer there, so not compared")
 }
 
 fn pass(cases: usize) -> String {
