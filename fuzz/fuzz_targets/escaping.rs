@@ -19,7 +19,7 @@ const ELEMENT: &str = "<fuzz-element onload=x>";
 fn tables(folder: &Path, run: &EvaluatedRun) {
     let rows = table::rows(&folder.join("trials.csv"));
     assert_eq!(rows.len(), run.evaluation.trials.len());
-    for (row, trial) in rows.iter().zip(&run.evaluation.trials) {
+    for (row, trial) in rows.iter().zip(run.evaluation.trials.iter()) {
         for (column, text) in [("id", &*trial.id), ("case", trial.case), ("model", trial.model), ("error", trial.error)]
         {
             let cell = &row.iter().find(|(name, _)| name == column).expect("the column").1;
