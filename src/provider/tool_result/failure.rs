@@ -8,28 +8,27 @@ use std::sync::LazyLock;
 
 /// How a text begins that reports an error.
 static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let ends = r"(?:\s*[:(\[{]|\s+[-\x{2013}\x{2014}]\s|\s*\.?\s*$|(?-i:(?: [A-Z]\w*)+)\s*[.:]?\s*(?:$|\n))";
     let acts = "calling|invoking|executing|running|fetching|searching|retrieving|querying|accessing|performing|processing|reading";
-    let parts = r#"(?:the )?(?:\w+ )?(?:tool|function|plugin|call|execution|invocation|search|query|request)\b|\w+_\w+|\w+\(|[`'"]"#;
     let forms = [
         r"error\s*(?:[:(\[{]|[-\x{2013}\x{2014}]\s|$)".to_owned(),
-        format!(r"(?:error|http|http error)\s+\d+(?:{ends}|\s+(?:from|in|while|when|during)\b)"),
+        r"(?:error|http|http error)\s+[45]\d\d\b".to_owned(),
+        r"error\s+\d+\s*(?:[:(\[{]|$)".to_owned(),
         r"\d{3} (?:client|server) error:".to_owned(),
-        format!(r"error\s+(?:(?:while|when|during|in)\s+)?(?:{acts})\b"),
-        format!(r"error\s+(?:in|during|from|when|while)\s+(?:{parts})"),
-        r"error\s+(?:from|occurred)\b".to_owned(),
+        format!(r"error\s+(?:while|when|during|in|from|occurred|{acts})\b"),
         r"(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)".to_owned(),
         r"traceback \(most recent call last\)".to_owned(),
         r"(?-i:(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?::|\())".to_owned(),
     ];
     Regex::new(&format!(r"^\s*(?i:{})", forms.join("|"))).ok()
 });
-/// How a document begins, or is divided, that explains an error.
+/// How a document begins that explains an error: what it means, a question that is answered, advice, or a code with its remedy.
 static EXPLAINS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)^\s*(?:http )?error\b[^:.!\n]*(?:\?|\b(?:means|indicates|appears|is shown|is displayed|occurs)\b)|\n(?:fix|solution|remedy|resolution|meaning):",
-    )
-    .ok()
+    let forms = [
+        r"(?:http|error)\b[^:.!?\n]*(?:\b(?:means|indicates|is shown|is displayed|occurs)\b|\?\s+\S)",
+        r"error (?:in|while|when|during) [^:.\n]*: (?:use|write|press|open|close|clean|replace|turn|switch|pay)\b",
+        r"error:? \S{1,8}\n(?:.*\n)*(?:cause|fix|solution|remedy|resolution|meaning):",
+    ];
+    Regex::new(&format!(r"^\s*(?i:{})", forms.join("|"))).ok()
 });
 /// The words in which frameworks report to a model that a tool failed, did not run or does not exist.
 static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -63,7 +62,7 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
     let retryable = |value: &Value| value.get("retryable").and_then(Value::as_bool);
     match result {
         Value::String(text) => {
-            if let Some(read) = python(text) {
+            if let Some(read) = python(text).or_else(|| object(text)) {
                 return error(&read);
             }
             let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
@@ -102,6 +101,12 @@ fn wrapped(members: &Map<String, Value>) -> Option<&Value> {
 /// Whether an object is a block of text, as MCP and models have them.
 fn is_text(block: &Map<String, Value>) -> bool {
     block.get("type").is_some_and(|kind| kind == "text")
+}
+
+/// An object that a text holds as JSON.
+fn object(text: &str) -> Option<Value> {
+    let is_object = text.trim_start().starts_with('{');
+    is_object.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 /// An object that a text holds in Python's spelling.
@@ -162,8 +167,11 @@ fn says_something(value: &Value) -> bool {
 fn failed(members: &Map<String, Value>) -> bool {
     let is = |name: &str, value: bool| members.get(name).and_then(Value::as_bool) == Some(value);
     let status = members.get("status").and_then(Value::as_str).unwrap_or_default().to_lowercase();
-    let worded = || WORDS.iter().any(|name| members.get(*name).is_some_and(says_something));
-    let said = status == "error" || ["failed", "failure"].contains(&&*status) && worded();
+    let has = |name: &&str| members.get(*name).is_some_and(says_something);
+    let worded = || WORDS.iter().any(has);
+    // So ends a payment or a job, too: then its kind, its key or its reason stand there.
+    let of_thing = || ["code", "type", "path", "reason", "description"].iter().any(has);
+    let said = status == "error" || ["failed", "failure"].contains(&&*status) && worded() && !of_thing();
     let code = ["statusCode", "status_code", "status"].into_iter().find_map(|name| members.get(name)?.as_u64());
     let alone = members.iter().all(|(name, value)| {
         let name = name.as_str();
@@ -174,7 +182,7 @@ fn failed(members: &Map<String, Value>) -> bool {
         code.starts_with("TOOL_") && ["FAILED", "ERROR", "NOT_FOUND"].iter().any(|end| code.ends_with(end))
     });
     // GraphQL's, which may come with a part of the data.
-    let without_data = members.get("data").is_some_and(|data| !says_something(data))
+    let without_data = members.get("data").is_some_and(Value::is_null)
         && members.get("errors").and_then(Value::as_array).is_some_and(|errors| {
             !errors.is_empty() && errors.iter().all(|error| error.get("message").is_some_and(says_something))
         });
@@ -212,6 +220,7 @@ mod tests {
             json!({"result": {"error": "down"}, "isError": false}),
             json!({"message": "down", "details": {"domain": "TOOL"}, "code": "TOOL_EXECUTION_FAILED"}),
             json!("{'error': 'down'}"),
+            json!({"result": "{\"error\": \"down\"}"}),
             json!("{'ok': False, 'message': \"down\", 'data': None}"),
         ] {
             assert_eq!(error(&failed), down(None), "{failed}");
@@ -224,6 +233,14 @@ mod tests {
             "Error 404 Not Found",
             "HTTP error 503: down",
             "HTTP 503 Service Unavailable",
+            "Error 500 Internal server error",
+            "Error 503 from /search?q=press",
+            "Error while cancelling booking B-1: upstream timeout",
+            "Error in database: timeout",
+            "Error during retrieval: connection refused",
+            "Error occurred, is the server running?",
+            "Error: connection refused\nSolution: start the server",
+            "ValueError: bad code\nFix: pass a code",
             "404 Client Error: Not Found for url: https://a",
             "Error executing search_docs: is it down?",
             "Error while calling the index: down",
@@ -282,6 +299,11 @@ mod tests {
             json!("Error 503 means that the tray is open. Close the tray."),
             json!("Error 12 The tray is open"),
             json!("HTTP 2 is faster than HTTP 1."),
+            json!("HTTP 200 OK"),
+            json!("HTTP 201: {\"ok\": true}"),
+            json!({"data": {"orders": [], "total": 0}, "errors": [{"message": "no prices"}]}),
+            json!({"code": "B-1", "status": "failed", "reason": "card declined"}),
+            json!({"type": "refund", "status": "failed", "description": "Refund of 18 euros", "path": "/r/1"}),
             json!("Error in your bill? Write to a@example.com."),
             json!("Error in the invoice: write to a@example.com."),
             json!("Error while paying: use another card."),
