@@ -27,7 +27,8 @@ pub(super) enum Retrieved {
 }
 
 /// Passages that the searches of a turn returned, by the sources of its reply and the texts sent to the model; `None`
-/// without evidence. A source is found there by its text and, if `by_name`, by its name.
+/// without evidence. If `by_name`, a source is also found there by its name, and so is a list of passages: whoever can search
+/// may be told names and examples.
 pub(super) fn retrieved(replied: Option<&Value>, told: &[String], by_name: bool) -> Option<Retrieved> {
     let sources: &[Value] = replied.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let prompts: Vec<String> = told.iter().map(|text| plain(text)).collect();
@@ -35,7 +36,7 @@ pub(super) fn retrieved(replied: Option<&Value>, told: &[String], by_name: bool)
     if !shown.is_empty() {
         return Some(Retrieved::Shown(Value::Array(shown.iter().map(|source| as_passage(source, told)).collect())));
     }
-    if let Some(list) = told.iter().find_map(|text| listed(text)) {
+    if let Some(list) = told.iter().filter(|_| by_name).find_map(|text| listed(text)) {
         return Some(Retrieved::Shown(list));
     }
     let documents = !sources.is_empty() && sources.iter().all(|source| words_and_names(source).0.is_some());

@@ -96,16 +96,22 @@ fn passages_in_a_prompt_beside_tools_that_did_not_search_are_what_the_agent_foun
         assert_eq!(search.hits[0].id, "a#1");
         for unread in [json!(["b"]), json!([]), Value::Null] {
             let hidden = offering(prompt, &tools, ends_with, &unread);
-            assert!(hidden.is_some_and(|outcome| outcome.is_unseen()), "{tools:?}, {unread}");
+            // Whoever could search and did not is not excused by numbers in its prompt.
+            let is_unseen = hidden.is_some_and(|outcome| outcome.is_unseen());
+            assert_eq!(is_unseen, tools != ["look"], "{tools:?}, {unread}");
         }
     }
 }
 
 #[test]
 fn an_agent_that_can_search_and_does_not_found_nothing_where_no_prompt_holds_what_it_says() {
-    for prompt in ["Be brief. The manuals: a.md, b.md.", "Say in 7 words what [{\"id\": \"a.md\"}] says."] {
-        for sources in [json!(["a.md"]), json!([{"id": "a.md", "text": "It costs 18 euros, from 7:00."}]), Value::Null]
-        {
+    for prompt in [
+        "Be brief. The manuals: a.md, b.md.",
+        "Say in 7 words what [{\"id\": \"a.md\"}] says.",
+        "Examples: [{\"id\": \"ex-1\", \"text\": \"And dinner? It costs 18 euros, from 7:00.\"}]",
+        "Today is 2026-07-18.",
+    ] {
+        for sources in [json!(["a.md"]), json!([{"id": "a.md", "text": "It is 18 euros, from 7:00."}]), Value::Null] {
             assert_eq!(offering(prompt, &["look", "cancel"], None, &sources), None, "{prompt} {sources}");
         }
     }

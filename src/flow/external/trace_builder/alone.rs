@@ -16,11 +16,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Reason for the outcome of a search that the agent made by itself and does not show.
-const UNSEEN_SEARCH: &str = "the reply names sources, the model was offered no search, and no prompt shows a source by its \
-                             name or text: what the agent found by itself is not shown";
+const UNSEEN_SEARCH: &str = "the reply names sources, the model was offered no search tool, and no prompt shows a source by \
+                             its name or text: what the agent found by itself is not shown";
 /// The same, where a prompt shows the numbers of the reply.
-const UNREAD_SEARCH: &str = "the numbers of the reply stand in a prompt, in which no passages can be read: what the agent \
-                             found by itself is not shown";
+const UNREAD_SEARCH: &str = "a prompt holds the numbers of the reply, but no passage can be read in it: what the agent found \
+                             by itself is not shown";
 
 impl TraceBuilder<'_> {
     /// Adds the calls that the provider made within a completion, and its searches whose tools have no role.
@@ -142,7 +142,7 @@ impl TraceBuilder<'_> {
         let replied = self.replied(body);
         let names_sources = replied.and_then(Value::as_array).is_some_and(|sources| !sources.is_empty());
         // Whoever can search may be told the names of what there is to find.
-        let by_name = !has_tools || !could_search && self.worked.is_empty();
+        let by_name = !could_search;
         let hits = match evidence::retrieved(replied, &self.prompts, by_name) {
             Some(Retrieved::Shown(list)) => decoder::passages(&list),
             Some(Retrieved::Replied(_)) | None => None,
@@ -153,7 +153,7 @@ impl TraceBuilder<'_> {
                 self.prompted = true;
                 ToolOutcome::Ok(ToolResult::Search(SearchResult::of(query.clone(), String::new(), hits)))
             }
-            (None, Some(true)) => self.unseen_search(UNREAD_SEARCH),
+            (None, Some(true)) if !could_search => self.unseen_search(UNREAD_SEARCH),
             (None, told) if names_sources && by_name && (!has_tools || told.is_none()) => {
                 self.unseen_search(UNSEEN_SEARCH)
             }
