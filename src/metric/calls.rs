@@ -129,9 +129,14 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
         Some(CallOutcome::Recovered) => called.recovered,
     };
     let arguments = arguments(called.call);
+    // Of arguments that cannot be read, the text tells what they cannot have been.
+    let as_asked = || match arguments.as_str() {
+        Some(text) => pattern.arguments.values().all(|condition| patterns.may_hold(condition, text)),
+        None => true,
+    };
     outcome
         && pattern.tool == called.call.tool
-        && (called.as_asked
+        && (called.as_asked && as_asked()
             || pattern.arguments.iter().all(|(name, condition)| {
                 let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
                 value.is_some_and(|value| patterns.holds(condition, value))

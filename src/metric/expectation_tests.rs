@@ -285,6 +285,7 @@ fn arguments_that_are_no_object_satisfy_no_requirement_and_no_prohibition_of_som
         ("{\"n\": 150}", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "fails"),
         ("{\"n\": 10}", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "holds"),
         ("{\"n\": 150", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "open"),
+        ("{\"n\": 15", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "holds"),
         ("{'n': 150}", "{at_most: {times: 0, call: {tool: t, arguments: {n: {equals: 150}}}}}", "open"),
         ("{\"n\": 150", "{never: t}", "fails"),
         ("{\"n\": 150", "{superset: [{tool: t, arguments: {n: {equals: 150}}}]}", "fails"),
