@@ -97,15 +97,19 @@ impl Tested {
     }
 }
 
-/// The pairs, with those of cases that repeat an earlier one as part of that one's.
+/// The pairs, with those of cases that repeat an earlier one, on either side, as part of that one's.
 fn with_copies<'s>(pairs: &[Pair<'s>]) -> Vec<Pair<'s>> {
     let mut merged: Vec<Pair<'s>> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for pair in pairs {
-        let own = format!("{}/{}", pair.scenario, pair.case);
-        let first = pair.rows.first().filter(|(a, b)| a.copy_of == b.copy_of && !a.copy_of.is_empty());
-        let name = first.map_or(own, |(a, _)| a.copy_of.clone());
-        let place = *places.entry(name).or_insert(merged.len());
+        let first = |copy_of: &str| match copy_of {
+            "" => format!("{}/{}", pair.scenario, pair.case),
+            first => first.to_owned(),
+        };
+        let keys = pair.rows.first().map(|(a, b)| [("a", first(&a.copy_of)), ("b", first(&b.copy_of))]);
+        let known = keys.iter().flatten().find_map(|key| places.get(key).copied());
+        let place = known.unwrap_or(merged.len());
+        places.extend(keys.into_iter().flatten().map(|key| (key, place)));
         match merged.get_mut(place) {
             Some(earlier) => earlier.rows.extend_from_slice(&pair.rows),
             None => merged.push(pair.clone()),

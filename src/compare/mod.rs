@@ -327,6 +327,10 @@ mod tests {
         let together = compare(&a, &b, 0.0).expect("comparable");
         assert_eq!((together.rows[0].cases, together.regression), (1, false));
         assert_eq!(together.flips.len(), 8, "each name is still seen to fail");
+        b.cases.remove(0);
+        b.cases[0].copy_of.clear();
+        b.cases[1..].iter_mut().for_each(|case| case.copy_of = "s/c01".into());
+        assert_eq!(compare(&a, &b, 0.0).expect("comparable").rows[0].cases, 1, "one side lacks the first");
     }
 
     #[test]
