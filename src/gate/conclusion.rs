@@ -131,7 +131,14 @@ pub(super) fn not_counted(failed: u64) -> String {
     if failed == 0 {
         String::new()
     } else {
-        format!("; {} FAIL, and no required gate counts them", count(failed, "trial", "trials"))
+        format!(
+            "; {}",
+            count(
+                failed,
+                "trial FAILs, and no required gate counts it",
+                "trials FAIL, and no required gate counts them"
+            )
+        )
     }
 }
 

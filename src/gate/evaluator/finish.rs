@@ -17,8 +17,10 @@ use crate::gate::notes::{changed, changed_since, older, redrawn_trials};
 use crate::gate::part::{of_part, part};
 use crate::gate::repeats::repeats;
 use crate::gate::{
-    CriterionResult, Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, Verdict,
+    CriterionResult, Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialRow, Verdict,
 };
+use crate::metric::Metric;
+use crate::trace::Arm;
 use crate::trace::text::count;
 use std::sync::Arc;
 
@@ -68,6 +70,7 @@ impl Evaluator<'_> {
         let (criteria, closed) = (self.criteria.iter_mut(), self.closed);
         let mut results: Vec<_> =
             criteria.map(|criterion| criterion.result(plan, metrics[criterion.metric].as_ref(), closed)).collect();
+        let required: Vec<bool> = results.iter().map(|result| result.required).collect();
         // In a run of selected cases, rates over all cases are shown and decide nothing.
         let selected = plan.part.as_ref().is_some_and(|part| part.cases) && plan.stopping.is_none();
         let some = plan.part.as_ref().is_some_and(|part| part.scenarios) && plan.stopping.is_none();
@@ -93,15 +96,19 @@ impl Evaluator<'_> {
         };
         conclusion.push_str(&asked_of_others(&unasked));
         if exit_code == 0 {
-            let counts = |(row, sums): &(&CriterionResult, &CriterionSums<'_>)| {
-                row.required && metrics[sums.metric].reads_expectations()
+            let counted: Vec<_> = results
+                .iter()
+                .zip(&self.criteria)
+                .zip(required)
+                .filter(|((row, sums), required)| *required && row.n > 0 && counts_trials(&*metrics[sums.metric]))
+                .map(|((row, sums), _)| (row.scenario.as_deref(), sums.written))
+                .collect();
+            let is_counted = |trial: &TrialRow<'_>| {
+                let of = |scenario: Option<&str>| scenario.is_none_or(|scenario| scenario == trial.scenario);
+                counted.iter().any(|(scenario, written)| of(*scenario) && written.counts_flow(trial.lane.flow))
             };
-            let counted: Vec<_> =
-                results.iter().zip(&self.criteria).filter(counts).map(|(row, _)| &row.scenario).collect();
-            let is_counted = |of: &str| counted.iter().any(|row| row.as_ref().is_none_or(|scenario| scenario == of));
-            let failed =
-                trials.iter().filter(|trial| trial.verdict == Verdict::Fail && !is_counted(trial.scenario)).count();
-            conclusion.push_str(&not_counted(failed as u64));
+            let failed = trials.iter().filter(|trial| trial.verdict == Verdict::Fail && trial.lane.arm == Arm::Main);
+            conclusion.push_str(&not_counted(failed.filter(|trial| !is_counted(trial)).count() as u64));
         }
         let redrawn = Redrawn::of(&trials);
         conclusion.push_str(&redrawn.words());
@@ -162,6 +169,11 @@ impl Evaluator<'_> {
             trials: Arc::new(trials),
         }
     }
+}
+
+/// Whether the units of a metric are trials that meet their case's expectations.
+fn counts_trials(metric: &dyn Metric) -> bool {
+    metric.reads_expectations() && metric.arm() == Arm::Main
 }
 
 /// A self-test as counts: its units are no sample of anything.
