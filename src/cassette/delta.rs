@@ -290,7 +290,7 @@ pub(super) fn decode(
         }
         let (method, path, layout) = (text("method"), text("path"), &Layout::NONE);
         if method.is_empty() {
-            problem = Some("it is not in the file".to_owned());
+            problem.get_or_insert_with(|| "it is not in the file".to_owned());
         }
         earlier.push((*ordinal, StoredRequest { method, path, body, layout, problem }));
     }

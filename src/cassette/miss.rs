@@ -102,7 +102,10 @@ pub(crate) fn explain(
     };
     detail.push(format!("nearest: {file} exchange {ordinal}: {relation}"));
     detail.extend(
-        nearest.problem.iter().map(|problem| format!("note: that request is incomplete: {}", printable(problem, 200))),
+        nearest
+            .problem
+            .iter()
+            .map(|problem| format!("note: that request is missing or incomplete: {}", printable(problem, 200))),
     );
     detail.extend(found.iter().flat_map(|difference| difference.lines.iter().cloned()));
     if found.is_empty() && same_place {

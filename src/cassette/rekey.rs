@@ -30,7 +30,7 @@ pub enum RekeyProblem {
     #[error("a stored request is missing")]
     RequestsMissing,
     /// A stored request is incomplete, or missing.
-    #[error("the request of exchange {exchange} is incomplete: {problem}; put it back, or record again")]
+    #[error("the request of exchange {exchange} is missing or incomplete: {problem}; put it back, or record again")]
     Incomplete {
         /// Ordinal of the exchange.
         exchange: u32,
