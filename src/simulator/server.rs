@@ -243,7 +243,7 @@ async fn complete(
     let continued = ["/previous_response_id", "/thread/previous_message_id"].map(|place| document.pointer(place));
     if let Some(id) = continued.into_iter().flatten().find_map(Value::as_str) {
         let Some(Conversation { mut messages, tools }) = server.conversation(id) else {
-            return server.refuse_in(api.dialect, &format!("the simulator gave no response `{id}`")).await;
+            return server.refuse_in(api.dialect, &format!("the simulator gave no answer `{id}`")).await;
         };
         let is_system = |message: &Message| message.role == Role::System;
         if is_thread && request.messages.iter().any(is_system) {
