@@ -47,3 +47,32 @@ fn without(value: &serde_json::Value, left_out: &dyn Fn(&str) -> bool) -> serde_
 pub(super) fn digest(value: &serde_json::Value) -> String {
     hex::encode(&Sha256::digest(value.to_string())[..8])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::compare::compare;
+    use crate::compare::sample::summary;
+    use crate::compare::summary::Summary;
+
+    fn run(label: &str, passed: u64) -> Summary {
+        let names: Vec<String> = (0..8).map(|case| format!("c{case:02}")).collect();
+        summary(label, &names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn one_question_under_eight_names_is_one_case_of_a_population() {
+        let (mut a, mut b) = (run("a", 1), run("b", 0));
+        let apart = compare(&a, &b, 0.0).expect("comparable");
+        assert_eq!((apart.rows[0].cases, apart.regression), (8, true));
+        for case in [&mut a, &mut b].into_iter().flat_map(|side| &mut side.cases[1..]) {
+            case.copy_of = "s/c00".into();
+        }
+        let together = compare(&a, &b, 0.0).expect("comparable");
+        assert_eq!((together.rows[0].cases, together.regression), (1, false));
+        assert_eq!(together.flips.len(), 8, "each name is still seen to fail");
+        b.cases.remove(0);
+        b.cases[0].copy_of.clear();
+        b.cases[1..].iter_mut().for_each(|case| case.copy_of = "s/c01".into());
+        assert_eq!(compare(&a, &b, 0.0).expect("comparable").rows[0].cases, 1, "one side lacks the first");
+    }
+}
