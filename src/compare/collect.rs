@@ -67,14 +67,13 @@ struct Case {
 impl<'p> Collector<'p> {
     /// Creates a collector for a plan; `metric` returns the metric of a criterion as written.
     pub(crate) fn new<'m>(plan: &'p Plan, metric: impl Fn(&str) -> Option<&'m dyn Metric>) -> Self {
-        let whole = plan.criteria.criteria.iter().filter(|one| !one.self_test).map(|criterion| (None, criterion));
-        let gates = plan.scenarios.iter().enumerate();
-        let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         // Every scenario's gate on its cases is part of the single row on all cases.
         // What a flow promises whatever the model does compares no models and no prompts.
-        let gates = gates.filter(|(_, gate)| gate.metric != ON_CASES && !gate.self_test);
+        let is_compared = |scenario: Option<usize>, written: &Criterion| {
+            !written.self_test && (scenario.is_none() || written.metric != ON_CASES)
+        };
         let mut criteria = Vec::new();
-        for (scenario, written) in whole.chain(gates) {
+        for (scenario, written) in plan.criteria_and_gates().filter(|(of, written)| is_compared(*of, written)) {
             let group = metric(&written.metric).and_then(Metric::group);
             criteria.push(Asked { measured: measured(plan, scenario, written, &metric), scenario, written, group });
         }

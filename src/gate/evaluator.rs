@@ -72,10 +72,7 @@ impl<'p> Evaluator<'p> {
         let table = catalogue::entries();
         let population = plan.criteria.estimand == Estimand::Population;
         let first_alike = Arc::new(if population { plan.first_alike() } else { BTreeMap::new() });
-        let whole = plan.criteria.criteria.iter().map(|criterion| (None, criterion));
-        let gates = plan.scenarios.iter().enumerate();
-        let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
-        for (scenario, written) in whole.chain(gates) {
+        for (scenario, written) in plan.criteria_and_gates() {
             let refuse = |problem: String| mistake(plan, scenario, written, problem);
             let read = written.read(&table).map_err(|why| refuse(why.to_string()))?;
             let counting = Counting::of(plan, written, &read, scenario);
