@@ -142,22 +142,21 @@ impl TraceBuilder<'_> {
         let replied = self.replied(body);
         let names_sources = replied.and_then(Value::as_array).is_some_and(|sources| !sources.is_empty());
         // Whoever can search may be told the names of what there is to find.
-        let by_name = !could_search;
-        let hits = match evidence::retrieved(replied, &self.prompts, by_name) {
+        let hits = match evidence::retrieved(replied, &self.prompts, !could_search) {
             Some(Retrieved::Shown(list)) => decoder::passages(&list),
             Some(Retrieved::Replied(_)) | None => None,
         };
-        let hits = hits.filter(|hits| by_name || hits.iter().any(|hit| !hit.excerpt.is_empty()));
-        let outcome = match (hits, self.tells_numbers(text)) {
-            (Some(hits), _) => {
+        let outcome = match hits {
+            Some(hits) => {
                 self.prompted = true;
                 ToolOutcome::Ok(ToolResult::Search(SearchResult::of(query.clone(), String::new(), hits)))
             }
-            (None, Some(true)) if !could_search => self.unseen_search(UNREAD_SEARCH),
-            (None, told) if names_sources && by_name && (!has_tools || told.is_none()) => {
-                self.unseen_search(UNSEEN_SEARCH)
-            }
-            (None, _) => return,
+            None if could_search => return,
+            None => match self.tells_numbers(text) {
+                Some(true) => self.unseen_search(UNREAD_SEARCH),
+                told if names_sources && (!has_tools || told.is_none()) => self.unseen_search(UNSEEN_SEARCH),
+                _ => return,
+            },
         };
         let at = self.events.get(first).map_or(Duration::ZERO, |(at, _)| *at);
         self.events
