@@ -71,6 +71,7 @@ enum Fitting {
 /// One call, reduced to what expectations compare.
 struct Called<'a> {
     call: &'a ToolCalled,
+    arguments: Cow<'a, Value>,
     turn: usize,
     came: Came,
     recovered: bool,
@@ -94,9 +95,9 @@ fn arguments(call: &ToolCalled) -> Cow<'_, Value> {
     decoded.map_or(Cow::Borrowed(&call.arguments), Cow::Owned)
 }
 
-/// Whether a call has text in place of arguments, JSON that was cut off for example.
-fn is_unreadable(call: &ToolCalled) -> bool {
-    arguments(call).as_str().is_some_and(|text| !text.trim().is_empty())
+/// Whether text stands in place of arguments, JSON that was cut off for example.
+fn is_unreadable(arguments: &Value) -> bool {
+    arguments.as_str().is_some_and(|text| !text.trim().is_empty())
 }
 
 /// Collects the calls of the turns; unknown outcomes are taken from `assumed`, in order.
@@ -113,8 +114,9 @@ fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>, 
             let failed_before = all
                 .iter()
                 .any(|earlier| earlier.turn == turn && earlier.call.tool == call.tool && !earlier.came.worked());
-            let as_asked = fitting == Fitting::All && (hides_arguments(call) || is_unreadable(call));
-            all.push(Called { call, turn, came, recovered: came.worked() && failed_before, as_asked });
+            let arguments = arguments(call);
+            let as_asked = fitting == Fitting::All && (hides_arguments(call) || is_unreadable(&arguments));
+            all.push(Called { call, arguments, turn, came, recovered: came.worked() && failed_before, as_asked });
         }
     }
     all
@@ -128,19 +130,19 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
         Some(CallOutcome::Failed) => !worked,
         Some(CallOutcome::Recovered) => called.recovered,
     };
-    let arguments = arguments(called.call);
-    // Of arguments that cannot be read, the text tells what they cannot have been.
-    let as_asked = || match arguments.as_str() {
-        Some(text) => pattern.arguments.values().all(|condition| patterns.may_hold(condition, text)),
-        None => true,
+    let arguments = || match (called.as_asked, called.arguments.as_str()) {
+        (true, None) => true,
+        // Of arguments that cannot be read, the text tells what they cannot have been.
+        (true, Some(text)) => pattern.arguments.values().all(|condition| patterns.may_hold(condition, text)),
+        (false, _) => pattern.arguments.iter().all(|(name, condition)| {
+            let arguments = &called.arguments;
+            let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
+            value.is_some_and(|value| patterns.holds(condition, value))
+        }),
     };
     outcome
         && pattern.tool == called.call.tool
-        && (called.as_asked && as_asked()
-            || pattern.arguments.iter().all(|(name, condition)| {
-                let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
-                value.is_some_and(|value| patterns.holds(condition, value))
-            }))
+        && arguments()
         && (pattern.result.is_empty() || called.came == Came::OkAsAsked || result_fits(pattern, called.call, patterns))
 }
 
@@ -231,7 +233,7 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
     let forbids = matches!(expectation, CallExpectation::Never(_) | CallExpectation::AtMost(_));
     let asked = |call: &&ToolCalled| {
         let of_tool = |pattern: &CallPattern| pattern.tool == call.tool && !pattern.arguments.is_empty();
-        (hides_arguments(call) || forbids && is_unreadable(call)) && listed(expectation).iter().any(of_tool)
+        (hides_arguments(call) || forbids && is_unreadable(&arguments(call))) && listed(expectation).iter().any(of_tool)
     };
     let Some(call) = turns.iter().flat_map(|turn| turn.calls()).find(asked) else {
         return check_outcomes(expectation, turns, patterns, Fitting::None);
