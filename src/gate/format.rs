@@ -20,11 +20,12 @@ pub(super) fn time(microseconds: u64) -> String {
 
 /// As [`time`], with as many digits as tell it from a limit that it does not equal: `9.996 s` beside `10 s`.
 pub(super) fn time_beside(microseconds: u64, limit: u64) -> String {
-    let rounded = |digits: usize| format!("{:.digits$}", microseconds as f64 / 1e6);
-    let wanted = |digits: usize| format!("{:.digits$}", limit as f64 / 1e6);
-    let is_short = microseconds == limit || microseconds < 1_000_000 || microseconds.is_multiple_of(1_000_000);
-    let digits = (2..6).find(|digits| rounded(*digits) != wanted(*digits)).unwrap_or(6);
-    if is_short || digits == 2 { time(microseconds) } else { format!("{} s", rounded(digits)) }
+    let rounded = |time: u64, digits: usize| format!("{:.digits$} s", time as f64 / 1e6);
+    let is_exact = microseconds < 1_000_000 || microseconds.is_multiple_of(1_000_000);
+    match (2..=6).find(|digits| rounded(microseconds, *digits) != rounded(limit, *digits)) {
+        Some(digits) if !is_exact => rounded(microseconds, digits),
+        _ => time(microseconds),
+    }
 }
 
 /// The singular of a unit name: `query` of `queries`, `answer with sources` of `answers with sources`.
