@@ -195,7 +195,7 @@ pub(super) fn in_no_lane(loaded: &Loaded, selection: &Selection) -> Vec<Diagnost
     mistakes
 }
 
-pub(super) const SHOWS: &str = "`ragcheck list` shows the cases and lanes that there are";
+pub(super) const SHOWS: &str = "`ragcheck list` shows all cases and lanes";
 
 fn nearest_case(loaded: &Loaded, pattern: &str) -> Option<String> {
     let cases = loaded.scenarios.iter().flat_map(|source| {
