@@ -174,13 +174,14 @@ fn tokens(text: &str) -> Vec<Token> {
     found
 }
 
-/// Whether a space stands between the number in `start..end`, which is no code, and a unit or another word: `5 km` is `5km`,
+/// Whether a space stands between the number in `start..end`, which is no code and no version, and a unit or another word: `5 km` is `5km`,
 /// `50 %` is `50%`.
 fn has_spaced_unit(letters: &[char], start: usize, end: usize) -> bool {
     let [' ', after, ..] = &letters[end..] else { return false };
     let unit = after.is_alphabetic() || matches!(after, '%' | '‰' | '°') || is_currency(*after);
     let is_letter = |back: usize| start.checked_sub(back).is_some_and(|at| letters[at].is_alphabetic());
-    let code = || is_coded(&letters[..start]) || (start > 0 && letters[start - 1] == '-' && is_letter(2));
+    let behind = |mark: char| start > 0 && letters[start - 1] == mark;
+    let code = || is_coded(&letters[..start]) || behind('v') && !is_letter(2) || behind('-') && is_letter(2);
     unit && !code()
 }
 

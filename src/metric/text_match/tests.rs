@@ -110,6 +110,9 @@ fn a_number_matches_as_a_number() {
         ("24 hours", "24 h"),
         ("5 metres", "5 m"),
         ("it is .5 or 0.5", "0.5"),
+        ("firmware v7 is new", "v7"),
+        ("firmware v7.3 is new", "v7.3"),
+        ("firmware v7.3 is new", "7.3"),
     ] {
         assert!(contains(text, part), "{text:?} has {part:?}");
     }
@@ -154,6 +157,7 @@ fn a_number_matches_as_a_number() {
         ("12 345 120", "345"),
         ("it is .5", "5"),
         ("1.120", "120"),
+        ("firmware v7b", "v7"),
     ] {
         assert!(!contains(text, part), "{text:?} has no {part:?}");
     }
