@@ -63,6 +63,11 @@ impl Chromium {
     }
 
     fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.on_this_page(method, parameters).unwrap_or_else(|| panic!("{method}: the page was left meanwhile"))
+    }
+
+    /// What a method answers; nothing when the page is left before it does.
+    fn on_this_page(&mut self, method: &str, parameters: Value) -> Option<Value> {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": parameters});
         if let Some(session) = &self.session {
@@ -75,8 +80,11 @@ impl Chromium {
             let answer = self.messages.recv_timeout(PATIENCE);
             let mut answer = answer.unwrap_or_else(|why| panic!("{method}: no answer of the browser: {why}"));
             if answer["id"] == self.last {
+                if answer["error"]["message"] == "Inspected target navigated or closed" {
+                    return None;
+                }
                 assert!(answer["error"].is_null(), "{method}: {answer}");
-                return answer["result"].take();
+                return Some(answer["result"].take());
             }
             self.told.push(answer);
         }
@@ -112,7 +120,8 @@ impl Chromium {
         // A page that is left takes its promises with it: each look is one of its own.
         let asked = json!({"expression": condition, "returnByValue": true});
         for _ in 0..PATIENCE.as_millis() / 20 {
-            if self.call("Runtime.evaluate", asked.clone())["result"]["value"] == true {
+            let seen = self.on_this_page("Runtime.evaluate", asked.clone());
+            if seen.is_some_and(|seen| seen["result"]["value"] == true) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -132,8 +141,11 @@ impl Chromium {
         if !text.is_empty() {
             event["text"] = json!(text);
         }
-        self.call("Input.dispatchKeyEvent", event);
-        self.call("Input.dispatchKeyEvent", json!({"type": "keyUp", "key": key, "windowsVirtualKeyCode": code}));
+        let up = json!({"type": "keyUp", "key": key, "windowsVirtualKeyCode": code});
+        for event in [event, up] {
+            // The key that goes down may lead to the next page before it is answered.
+            self.on_this_page("Input.dispatchKeyEvent", event);
+        }
     }
 
     /// Types into what has the focus.
