@@ -30,6 +30,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         r"^(?:\w+ )?not found[.!]?$".into(),
         r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
         r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
+        r"\b(?:i|we)(?:'d| would| will|'ll|) (?:rather not|prefer not to|not|decline to) (?:guess|speculate|make (?:it|that|things|something|anything) up)\b".into(),
         format!(r"\bnothing (?:in|on) (?:\w+ ){{0,3}}?{sources} (?:answers?|says?|mentions?|covers?|tells?|addresses)\b"),
         r"\b(?:beyond|outside) (?:of )?(?:(?:my|our|the) (?:knowledge|scope|documentation)|what (?:i|we) (?:can|know))\b".into(),
     ];
@@ -69,6 +70,21 @@ static NO_MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"\b{verbs} {whom}(?:more|further|else)\b(?:[.,;:!]|$)")).ok()
 });
 
+/// A belief, up to the end of its sentence, which is a claim beside any refusal: "I don't know, but I think it is blue".
+static BELIEF: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let held = r"(?:i|we)(?:'d| would)? (?:\w+ )?(?:believe|think|guess|assume|suspect|say|reckon|expect)(?: that)? (?:the|its?|it's|this|these|those|they|there|they're)";
+    let likely =
+        "(?:its?|this|that|they|these|those)(?:'s|'re| is| are) (?:probably|likely|most likely|very likely|presumably)";
+    Regex::new(&format!(r"\b(?:{held}|{likely})\b[^.!?;\n]*")).ok()
+});
+
+/// Whether a normalised text holds a belief that neither refuses nor names who may know more.
+fn believes(normal: &str, refuses: impl Fn(&str) -> bool) -> bool {
+    let elsewhere = |part: &str| ["contact", "support", "ask", "help"].iter().any(|word| part.contains(word));
+    let beliefs = BELIEF.iter().flat_map(|belief| belief.find_iter(normal));
+    beliefs.map(|found| found.as_str()).any(|part| !refuses(part) && !elsewhere(part))
+}
+
 /// Characters that end a sentence.
 pub(crate) const SENTENCE_ENDS: [char; 6] = ['.', '!', '?', ';', '\n', '。'];
 
@@ -86,7 +102,7 @@ pub(crate) fn says_that_it_cannot_answer(text: &str) -> bool {
     let own = OF_OTHERS.as_ref().map_or(Cow::Borrowed(&*normal), |others| others.replace_all(&normal, "."));
     let refuses = |text: &str| PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(text));
     let unlimited = NO_MORE.as_ref().map_or(Cow::Borrowed(&*own), |limit| limit.replace_all(&own, "."));
-    refuses(&own) && (refuses(&unlimited) || !claims_beside(text, &unlimited, refuses))
+    refuses(&own) && !believes(&own, refuses) && (refuses(&unlimited) || !claims_beside(text, &unlimited, refuses))
 }
 
 /// Whether a text claims something beside a limit: it has a number, or a sentence that neither has the limit nor regrets.
@@ -190,6 +206,10 @@ mod tests {
             "Îmi pare rău, nu știu.",
             "Λυπάμαι, δεν ξέρω.",
             "Bohužel nevím.",
+            "I'd rather not guess.",
+            "We prefer not to speculate about that.",
+            "I don't know, but I think the support team can help you.",
+            "I'm not sure; I believe that the manual does not mention it.",
         ] {
             assert!(says_that_it_cannot_answer(text), "{text}");
         }
@@ -221,6 +241,9 @@ mod tests {
             "It is 99 days. I found nothing more.",
             "It is 99 days, and I do not know more.",
             "I have no reason to doubt that it is 42 metres.",
+            "I can't say for sure, but I believe the cover is blue.",
+            "I don't know exactly; it's probably blue.",
+            "I could not find it in the documents, but I'd guess that it is blue.",
             "",
         ] {
             assert!(!says_that_it_cannot_answer(text), "{text}");
