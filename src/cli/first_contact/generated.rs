@@ -4,21 +4,22 @@ use super::meet::{FIRST, SECOND};
 use crate::cassette::{Minted, Redactor, holding, minted, stored_body};
 use crate::platform::clock::{Clock, RealClock};
 use crate::platform::secrets;
-use crate::transport::Passed;
+use crate::transport::{HttpRequest, Passed};
 use serde_json::Value;
+use similar::TextDiff;
 
 /// Values that differ between two conversations about one question, and today's date.
 pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> Vec<Minted> {
-    let compared = |one: &Passed| {
-        let body = stored_body(one.request.profile, &one.request.body, &Redactor::default());
-        let text = body.to_string().replace(SECOND, FIRST);
-        secrets::clean_value(serde_json::from_str(&text).unwrap_or(body))
-    };
-    let (ours, theirs): (Vec<Value>, Vec<Value>) =
-        (first.iter().map(compared).collect(), second.iter().map(compared).collect());
+    let mut left = first.to_vec();
+    let ours: Vec<Value> = first.iter().map(|one| compared(&one.request)).collect();
+    let pairs = second.iter().filter_map(|one| {
+        let asked = left.remove(repeated(&left, &one.request)?);
+        Some((compared(&asked.request), compared(&one.request)))
+    });
+    let pairs: Vec<(Value, Value)> = pairs.collect();
     let today = dates();
     let today: Vec<&str> = today.iter().map(String::as_str).collect();
-    let mut found = minted(ours.iter().zip(&theirs), &[question], &today);
+    let mut found = minted(pairs.iter().map(|(before, now)| (before, now)), &[question], &today);
     for date in &today {
         for one in holding(&ours, date, &[question], &today) {
             let known = found
@@ -30,6 +31,30 @@ pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> 
         }
     }
     found
+}
+
+/// A request as it is compared: with the id of the first conversation.
+fn compared(request: &HttpRequest) -> Value {
+    let body = stored_body(request.profile, &request.body, &Redactor::default());
+    let text = body.to_string().replace(SECOND, FIRST);
+    secrets::clean_value(serde_json::from_str(&text).unwrap_or(body))
+}
+
+/// Place of the request of a first conversation that a request of the second repeats: of those to the same path the one
+/// with the most words in common, as requests sent side by side arrive in any order.
+pub(super) fn repeated(left: &[Passed], request: &HttpRequest) -> Option<usize> {
+    let body = compared(request);
+    let same = |one: &Passed| one.request.service == request.service && one.request.path == request.path;
+    let candidates: Vec<(usize, Value)> =
+        (0..).zip(left).filter(|(_, one)| same(one)).map(|(place, one)| (place, compared(&one.request))).collect();
+    if let [(only, _)] = candidates[..] {
+        return Some(only);
+    }
+    let equal = candidates.iter().find(|(_, one)| *one == body);
+    let text = body.to_string();
+    let alike = |one: &Value| TextDiff::from_words(one.to_string().as_str(), text.as_str()).ratio();
+    let nearest = || candidates.iter().rev().max_by(|(_, one), (_, other)| alike(one).total_cmp(&alike(other)));
+    equal.or_else(nearest).map(|(place, _)| *place)
 }
 
 /// Today's date in the usual spellings, in every time zone, the longest first.
@@ -51,4 +76,33 @@ pub(super) fn dates() -> Vec<String> {
         }
     }
     dates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::{HttpResponse, Service, TransportError};
+    use serde_json::json;
+
+    fn passed(question: &str, id: &str) -> Passed {
+        let body = json!({"messages": [{"role": "system", "content": id}, {"role": "user", "content": question}]});
+        let profile = &crate::provider::EXACT;
+        let request = HttpRequest::new(Service::Model, profile, "POST", "/chat/completions", body);
+        let result: Result<HttpResponse, _> = Err(TransportError::Invalid { message: String::new() });
+        Passed { request, result }
+    }
+
+    #[test]
+    fn requests_sent_side_by_side_are_compared_with_their_own_kind_in_whatever_order_they_arrive() {
+        let questions = ["the price of room 1000", "breakfast at 0730", "the address of house 2042"];
+        let first = questions.map(|question| passed(question, "session 48121"));
+        let mut second = questions.map(|question| passed(question, "session 90377"));
+        second.rotate_left(1);
+        let found = generated(&first, &second, "What do you know?");
+        let places: Vec<&str> = found.iter().map(|one| one.at.as_str()).collect();
+        assert_eq!(places, ["/messages/0/content"], "{found:?}");
+        let mut same = first.to_vec();
+        same.rotate_left(1);
+        assert_eq!(generated(&first, &same, "What do you know?"), []);
+    }
 }

@@ -2,6 +2,7 @@
 //! set, else a simulator in this process.
 
 use super::Unmet;
+use super::generated::repeated;
 use crate::platform::clock::{BoxFuture, Clock, RealClock};
 use crate::platform::secrets;
 use crate::provider::chat::ToolDefinition;
@@ -368,8 +369,7 @@ impl Echo {
 impl Transport for Echo {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         let mut left = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let same = |one: &Passed| one.request.service == request.service && one.request.path == request.path;
-        let found = left.iter().position(same).map(|place| left.remove(place).result);
+        let found = repeated(&left, &request).map(|place| left.remove(place).result);
         drop(left);
         let none = || TransportError::Invalid { message: "the first conversation asked no such thing".to_owned() };
         Box::pin(std::future::ready(found.unwrap_or_else(|| Err(none()))))
