@@ -54,7 +54,8 @@ fn matching(criterion: &mut Criterion, ground: &Ground) {
         bencher.iter_batched_ref(
             || Pool::new(&lane),
             |pool| {
-                lane.exchanges.iter().map(|exchange| pool.take(&exchange.service, &exchange.key)).collect::<Vec<_>>()
+                let take = |exchange: &cassette::Exchange| pool.take(&exchange.service, &exchange.key, |_| false);
+                lane.exchanges.iter().map(take).collect::<Vec<_>>()
             },
             BatchSize::SmallInput,
         );

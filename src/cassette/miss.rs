@@ -195,12 +195,12 @@ mod tests {
     fn miss(cassette: &Cassette, now: &Value, used: usize) -> Explanation {
         let pool = Pool::new(cassette);
         for exchange in &cassette.exchanges[..used] {
-            pool.take("model", &exchange.key);
+            pool.take("model", &exchange.key, |_| false);
         }
         let request = Request { profile: &PROFILE, method: "POST", path: "/chat/completions", body: now };
         let redactor = Redactor::default();
         let key = super::super::keys::key(request, &redactor);
-        let taken = pool.take("model", &key);
+        let taken = pool.take("model", &key, |_| false);
         assert!(!matches!(taken, Taken::Exchange(_)), "a hit");
         explain(
             cassette,

@@ -34,12 +34,18 @@ impl Pool {
         Self { waiting: Mutex::new(waiting) }
     }
 
-    /// Takes the first unused exchange of a service with that key.
-    pub fn take(&self, service: &str, key: &str) -> Taken {
+    /// Takes an unused exchange of a service with that key: of several the first that `is_exact`, as requests of one key may
+    /// differ in what does not count, such as the ids of calls; otherwise the first.
+    pub fn take(&self, service: &str, key: &str, is_exact: impl Fn(usize) -> bool) -> Taken {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match waiting.get_mut(service).and_then(|keys| keys.get_mut(key)) {
             None => Taken::Unknown,
-            Some(left) => left.pop().map_or(Taken::UsedUp, Taken::Exchange),
+            Some(left) => {
+                let several = left.len() > 1;
+                let exact = if several { left.iter().rposition(|index| is_exact(*index)) } else { None };
+                let taken = exact.map(|place| left.remove(place)).or_else(|| left.pop());
+                taken.map_or(Taken::UsedUp, Taken::Exchange)
+            }
         }
     }
 
@@ -70,12 +76,23 @@ mod tests {
         let exchanges = vec![exchange(0, &ask, "first"), exchange(1, &other, "between"), exchange(2, &ask, "second")];
         let key = exchanges[0].key.clone();
         let pool = Pool::new(&Cassette::new(header(), exchanges, BTreeMap::new()));
-        assert_eq!(pool.take("model", &key), Taken::Exchange(0));
-        assert_eq!(pool.take("other", &key), Taken::Unknown, "an equal request to another service");
-        assert_eq!(pool.take("model", &key), Taken::Exchange(2));
-        assert_eq!(pool.take("model", &key), Taken::UsedUp);
-        assert_eq!(pool.take("model", "another"), Taken::Unknown);
+        assert_eq!(pool.take("model", &key, |_| false), Taken::Exchange(0));
+        assert_eq!(pool.take("other", &key, |_| false), Taken::Unknown, "an equal request to another service");
+        assert_eq!(pool.take("model", &key, |_| false), Taken::Exchange(2));
+        assert_eq!(pool.take("model", &key, |_| false), Taken::UsedUp);
+        assert_eq!(pool.take("model", "another", |_| false), Taken::Unknown);
         assert_eq!(pool.unused(), [1]);
         assert_eq!((pool.take_next("other"), pool.take_next("model"), pool.take_next("model")), (None, Some(1), None));
+    }
+
+    #[test]
+    fn of_requests_that_differ_in_what_does_not_count_each_gets_the_answer_to_its_own() {
+        let ask = conversation("p", &[]);
+        let exchanges = (0..3).map(|ordinal| exchange(ordinal, &ask, "answer")).collect::<Vec<_>>();
+        let key = exchanges[0].key.clone();
+        let pool = Pool::new(&Cassette::new(header(), exchanges, BTreeMap::new()));
+        assert_eq!(pool.take("model", &key, |index| index == 1), Taken::Exchange(1));
+        assert_eq!(pool.take("model", &key, |index| index == 1), Taken::Exchange(0));
+        assert_eq!(pool.take("model", &key, |_| false), Taken::Exchange(2));
     }
 }

@@ -1,11 +1,12 @@
 //! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. Opens no socket.
 
 use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links};
-use crate::cassette::{self, Cassette, Exchange, Keys, Minted, Outcome, Pool, Redactor, Request, Taken};
+use crate::cassette::{self, Cassette, Exchange, Keys, Minted, Outcome, Pool, Redactor, Request, StoredRequest, Taken};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::secrets;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Duration of an abandoned exchange beyond its recorded wait: longer than any time limit.
@@ -19,6 +20,8 @@ pub struct ReplayTransport {
     cassette: Cassette,
     bursts: Vec<u32>,
     pool: Pool,
+    /// The recorded requests, once several have one key.
+    requests: OnceLock<Vec<StoredRequest>>,
     keys: Mutex<ServiceKeys>,
     clock: Arc<dyn Clock>,
     redactor: Redactor,
@@ -33,7 +36,7 @@ impl ReplayTransport {
         let pool = Pool::new(&cassette);
         let (keys, bursts) = (Mutex::default(), cassette.bursts());
         let (redactor, asked, minted) = (Redactor::default(), Vec::new(), Mutex::default());
-        Self { cassette, bursts, pool, keys, clock, redactor, rerecord, asked, minted }
+        Self { cassette, bursts, pool, requests: OnceLock::new(), keys, clock, redactor, rerecord, asked, minted }
     }
 
     /// Adds the secrets known during recording, in case requests contain any.
@@ -135,7 +138,12 @@ impl ReplayTransport {
             Request { profile: request.profile, method: request.method, path: &request.path, body: &request.body };
         let redactor = self.redactor.knowing(request.secrets());
         let key = self.key(request.service, canonical, &redactor);
-        let taken = self.pool.take(request.service.as_str(), &key);
+        let body = LazyCell::new(|| cassette::stored_body(request.profile, &request.body, &redactor));
+        let is_exact = |index: usize| {
+            let recorded = self.requests.get_or_init(|| self.cassette.requests());
+            recorded.get(index).is_some_and(|one| one.body == *body)
+        };
+        let taken = self.pool.take(request.service.as_str(), &key, is_exact);
         if let Taken::Exchange(index) = taken
             && let Some(exchange) = self.cassette.exchanges.get(index)
         {
