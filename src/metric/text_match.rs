@@ -5,7 +5,7 @@
 //! `45 km`, `$45` and `45 %`. A code matches as a whole, too: `A-1042` is in neither `AA-1042` nor `A-1042b`. `exact: true`
 //! in a scenario turns all of this off.
 
-use crate::trace::normalise::normalise;
+use crate::trace::normalise::{EMPHASIS, normalise};
 use crate::trace::text::is_currency;
 use std::borrow::Cow;
 
@@ -24,8 +24,12 @@ const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
 const SCALES: [&str; 6] = ["k", "bn", "mn", "mio", "mrd", "tn"];
 const SCALES_OF_MONEY: [&str; 4] = ["m", "mm", "b", "t"];
 
-/// Whether `text` contains `part`, both normalised; an empty part is in no text.
+/// Whether `text` contains `part`, both normalised; an empty part is in no text. Marks of emphasis alone, such as `**`, of
+/// which normalising leaves nothing, are looked for as they are written.
 pub(crate) fn contains(text: &str, part: &str) -> bool {
+    if part.contains(EMPHASIS) && part.chars().all(|one| EMPHASIS.contains(&one) || one.is_whitespace()) {
+        return text.contains(part);
+    }
     let (text, part) = (normalise(&thousands_joined(text)), normalise(&thousands_joined(part)));
     // Without a digit or a character that joins digits there is no number to match as a whole.
     let letters = !part.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b','));

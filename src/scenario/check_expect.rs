@@ -172,7 +172,7 @@ impl<'a> Expectations<'a> {
 
     /// Every text contains the empty text.
     fn texts(&mut self, list: &[String], at: At<'_>) {
-        let blank = |text: &str| text.chars().all(|one| one.is_whitespace() || has_no_width(one) || one == '`');
+        let blank = |text: &str| text.chars().all(|one| one.is_whitespace() || has_no_width(one));
         for (index, _) in list.iter().enumerate().filter(|(_, text)| blank(text)) {
             self.say(Mistake::at(at.index(index), "empty-text", "empty text is contained in every text"));
         }

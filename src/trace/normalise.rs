@@ -7,6 +7,9 @@
 use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
+/// Characters that mark emphasis in Markdown.
+pub(crate) const EMPHASIS: [char; 4] = ['*', '_', '~', '`'];
+
 /// Normalises `text` for comparison and trims it.
 pub(crate) fn normalise(text: &str) -> String {
     if text.is_ascii() {
@@ -73,7 +76,7 @@ fn plain(letter: char) -> Option<char> {
 /// Removes the marks of Markdown emphasis and code: `*`, `_`, `~~` and backticks, except those between two letters or
 /// digits, or between two spaces, where they are not emphasis.
 fn without_emphasis(text: &str) -> Cow<'_, str> {
-    if !text.contains(['*', '_', '~', '`']) {
+    if !text.contains(EMPHASIS) {
         return Cow::Borrowed(text);
     }
     let letters: Vec<char> = text.chars().collect();

@@ -217,3 +217,13 @@ fn what_multiplies_a_number_makes_another_of_it() {
         assert!(contains(text, "120"), "{text}");
     }
 }
+
+#[test]
+fn marks_of_emphasis_alone_are_looked_for_as_they_are_written() {
+    for (text, marks) in
+        [("This is **bold**.", "**"), ("__bold__", "__"), ("~~gone~~", "~~"), ("`code`", "`"), ("* one", "* ")]
+    {
+        assert!(contains(text, marks), "{text:?} has {marks:?}");
+    }
+    assert!(!contains("This is *plain*.", "**") && !contains("2 * 3", "**") && !contains("", "*"));
+}
