@@ -118,6 +118,24 @@ fn a_rating_is_written_at_once_and_a_review_that_was_killed_goes_on_where_it_was
 }
 
 #[test]
+fn two_people_rate_at_the_same_time_into_one_file_and_no_rating_is_lost() {
+    let project = graded();
+    let options = ["--sample", "16", "--disagreements", "0"];
+    let reviews = [Review::start(&project, &options), Review::start(&project, &options)];
+    std::thread::scope(|scope| {
+        for (first, review) in [1, 9].into_iter().zip(&reviews) {
+            scope.spawn(move || {
+                for number in first..first + 8 {
+                    let (status, text) = review.ask(&format!("POST /TOKEN/{number}"), "", "satisfied=yes");
+                    assert_eq!(status, 303, "{text}");
+                }
+            });
+        }
+    });
+    assert_eq!(rows(&project).len(), 16);
+}
+
+#[test]
 fn other_pages_other_hosts_wrong_tokens_and_other_bodies_are_refused_and_write_nothing() {
     let project = graded();
     let review = Review::start(&project, &["--sample", "3"]);

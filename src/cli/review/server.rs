@@ -9,7 +9,7 @@
 //! The token is in the address that is printed, so no other page and no other user of this machine can guess it.
 //! Requests from other web pages and to other host names are refused all the same (`platform::loopback`).
 
-use crate::platform::{loopback, secrets};
+use crate::platform::{files, loopback, secrets};
 use crate::report::review::{ReviewPage, html};
 use crate::suite::review::{RatingsError, RatingsTable, ReviewItem};
 use axum::extract::{Request, State};
@@ -45,6 +45,7 @@ type Refused = (StatusCode, String);
 impl Session {
     /// Opens a review with the ratings that its file has. Those whose trial is now in the sample are marked so.
     pub(super) fn open(items: Vec<ReviewItem>, file: PathBuf, then: String) -> Result<Self, RatingsError> {
+        let _turn = files::turn();
         let mut table = RatingsTable::read(&file)?;
         let ratings: Vec<Option<bool>> = items.iter().map(|item| table.rating(&item.trial)).collect();
         let mut marked = false;
@@ -66,8 +67,9 @@ impl Session {
         (place..ratings.len()).chain(0..place).find(free).map_or(0, |place| place + 1)
     }
 
-    /// Writes a rating. The file is read again first: people may have changed it meanwhile.
+    /// Writes a rating. The file is read again first: people, and other reviews, may have changed it meanwhile.
     fn rate(&self, place: usize, satisfied: bool) -> Result<(), RatingsError> {
+        let _turn = files::turn();
         let mut ratings = self.ratings.lock().unwrap_or_else(PoisonError::into_inner);
         let item = &self.items[place];
         let mut table = RatingsTable::read(&self.file)?;

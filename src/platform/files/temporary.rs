@@ -86,8 +86,8 @@ impl Files {
         .map_err(|error| self.error(path, error))
     }
 
-    /// Waits until no other process moves run folders into place, and blocks others until the result is dropped. `None`
-    /// if the project cannot be written: then no process can move folders there.
+    /// Waits until no other process moves run folders into place or changes ratings, and blocks others until the result is
+    /// dropped. `None` if the project cannot be written: then no process can move folders there.
     pub(crate) fn turn(&self) -> Option<File> {
         if self.anywhere {
             return None;
