@@ -78,6 +78,10 @@ static BELIEF: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"\b(?:{held}|{likely})\b[^.!?;\n]*")).ok()
 });
 
+/// What parts a refusal from what is said all the same: "I don't know the date, but the warranty is two years".
+static CONTRASTS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i), *(?:but|however|although|though|aber|mais|pero|mas|ma|maar|men)\b").ok());
+
 /// Whether a normalised text holds a belief that neither refuses nor names who may know more.
 fn believes(normal: &str, refuses: impl Fn(&str) -> bool) -> bool {
     let elsewhere = |part: &str| ["contact", "support", "ask", "help"].iter().any(|word| part.contains(word));
@@ -127,9 +131,12 @@ pub(crate) fn only_refuses(text: &str, asked: &str) -> bool {
     let word = |one: &'_ str| one.trim_matches(|letter: char| !letter.is_alphanumeric()).to_owned();
     let known =
         |one: String| !one.contains(char::is_numeric) || asked.split_whitespace().any(|there| word(there) == one);
-    let mut sentences = text.split(SENTENCE_ENDS).filter(|part| part.contains(char::is_alphanumeric));
+    let sentences = text.split(SENTENCE_ENDS).flat_map(|sentence| match &*CONTRASTS {
+        Some(contrasts) => contrasts.split(sentence).collect(),
+        None => vec![sentence],
+    });
     says_that_it_cannot_answer(text)
-        && sentences.all(|sentence| {
+        && sentences.filter(|part| part.contains(char::is_alphanumeric)).all(|sentence| {
             let words = sentence.trim_matches(|letter: char| !letter.is_alphanumeric());
             says_that_it_cannot_answer(sentence) || regrets(&normalise(words))
         })
@@ -252,7 +259,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_only_refuses_is_known_in_the_language_of_the_conversation() {
-        assert!(REGRETS.is_some());
+        assert!(REGRETS.is_some() && CONTRASTS.is_some() && BELIEF.is_some());
         for text in [
             "I found nothing about this in the knowledge base.",
             "I'm sorry. I could not find the width of the Canopy in the documents.",
@@ -262,6 +269,7 @@ mod tests {
             "Lo siento. No he encontrado información sobre el E-21.",
             "Non ho trovato nulla su questo argomento.",
             "Não encontrei nada sobre isso.",
+            "I'm sorry, but I could not find this in the documents.",
             "申し訳ありません。該当する情報は見つかりませんでした。",
             "Я не нашёл ответа в документах.",
         ] {
@@ -271,6 +279,8 @@ mod tests {
             "Dazu habe ich nichts gefunden, üblich sind 42 Meter.",
             "Napoleon was born in Ajaccio. I found nothing about this in the documents.",
             "Ich habe dazu nichts gefunden. Fragen Sie Reykjavik Instruments.",
+            "I don't know the date, but the warranty is two years.",
+            "Das weiß ich nicht, aber die Garantie gilt zwei Jahre.",
             "The documents do not mention it [1].",
             "I could not find E-22.",
             "24 months.",

@@ -12,20 +12,25 @@ pub(super) struct CallIds {
 }
 
 impl CallIds {
-    /// Generates the id of the next call of this name.
-    pub(super) fn generate(&mut self, name: &str) -> String {
-        let id = format!("{name}#{}", self.count);
-        self.count += 1;
+    /// The id of the next call of this name: the given one, otherwise a generated one.
+    pub(super) fn of_call(&mut self, name: &str, given: Option<String>) -> String {
+        let id = given.unwrap_or_else(|| {
+            self.count += 1;
+            format!("{name}#{}", self.count - 1)
+        });
         self.open.push((name.to_owned(), id.clone()));
         id
     }
 
-    /// The id of the oldest unanswered call of that name; the name itself if there is none.
-    pub(super) fn answer(&mut self, name: &str) -> String {
-        match self.open.iter().position(|(open, _)| open == name) {
-            Some(place) => self.open.remove(place).1,
-            None => name.to_owned(),
-        }
+    /// The id of the call that a result answers: the given one, otherwise that of the oldest unanswered call of this name,
+    /// as clients may leave out an id that the call has; the name itself if there is none.
+    pub(super) fn of_result(&mut self, name: &str, given: Option<String>) -> String {
+        let answered = self.open.iter().position(|(open, id)| match &given {
+            Some(given) => id == given,
+            None => open == name,
+        });
+        let id = answered.map(|place| self.open.remove(place).1);
+        given.or(id).unwrap_or_else(|| name.to_owned())
     }
 }
 
@@ -66,5 +71,19 @@ mod tests {
         let next = read(&body);
         assert_eq!(calls[0].id, "f#1");
         assert_eq!(next.messages[4].answers.as_deref(), Some("f#1"));
+    }
+
+    #[test]
+    fn a_result_without_an_id_answers_the_oldest_unanswered_call_of_its_name_whether_that_has_one_or_not() {
+        let mut ids = CallIds::default();
+        assert_eq!(ids.of_call("f", Some("a".to_owned())), "a");
+        assert_eq!(ids.of_call("f", Some("b".to_owned())), "b");
+        assert_eq!(ids.of_call("f", None), "f#0");
+        assert_eq!(ids.of_result("f", Some("b".to_owned())), "b");
+        assert_eq!((ids.of_result("f", None), ids.of_result("f", None)), ("a".to_owned(), "f#0".to_owned()));
+        assert_eq!(
+            (ids.of_result("f", None), ids.of_result("g", Some("c".to_owned()))),
+            ("f".to_owned(), "c".to_owned())
+        );
     }
 }

@@ -58,8 +58,7 @@ fn read_parts(parts: &[Value], role: Role, fields: Map<String, Value>, ids: &mut
         } else if let Some(key) = key_in(part, &CALL).filter(|_| role == Role::Assistant) {
             let call = &part[key];
             let name = call["name"].as_str().unwrap_or_default().to_owned();
-            let id = call.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
-            let id = id.map_or_else(|| ids.generate(&name), str::to_owned);
+            let id = ids.of_call(&name, id_of(call));
             let arguments =
                 call.get("args").filter(|args| args.is_object()).map_or_else(|| "{}".to_owned(), Value::to_string);
             message.calls.push(ToolCall { id, name, arguments });
@@ -85,11 +84,11 @@ fn read_response(part: &Value, mut fields: Map<String, Value>, ids: &mut CallIds
     if let Some(key) = key_in(part, &RESPONSE) {
         let response = &part[key];
         let name = response["name"].as_str().unwrap_or_default();
-        let told = response.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
-        answers = told.map_or_else(|| ids.answer(name), str::to_owned);
-        if told.is_some() {
+        let given = id_of(response);
+        if given.is_some() {
             template[key]["id"] = json!("*");
         }
+        answers = ids.of_result(name, given);
         if let Some(said) = response.get("response") {
             content = read_said(said);
             template[key]["response"] = if only_result(said).is_some() { json!({"result": ""}) } else { json!({}) };
@@ -97,6 +96,11 @@ fn read_response(part: &Value, mut fields: Map<String, Value>, ids: &mut CallIds
     }
     fields.insert("part".to_owned(), template);
     Message { passthrough: passthrough::keep(NAME, fields, Vec::new()), ..Message::tool_result(answers, content) }
+}
+
+/// The id that a call or a response has.
+fn id_of(part: &Value) -> Option<String> {
+    part["id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned)
 }
 
 /// The text of a response that is only text.

@@ -177,17 +177,17 @@ fn read_message(at: &str, wire: &Map<String, Value>, ids: &mut CallIds) -> Resul
         message.calls.push(read_call(call, ids));
     }
     if role == Role::Tool {
-        message.answers = Some(match fields.get_mut("tool_call_id").filter(|id| is_id(id)) {
-            Some(id) => std::mem::replace(id, json!("*")).as_str().unwrap_or_default().to_owned(),
-            None => ids.answer(["tool_name", "name"].map(|key| text(wire, key)).concat().as_str()),
-        });
+        let name = ["tool_name", "name"].map(|key| text(wire, key)).concat();
+        message.answers = Some(ids.of_result(&name, given(fields.get_mut("tool_call_id"))));
     }
     message.passthrough = passthrough::keep(NAME, fields, Vec::new());
     Ok(message)
 }
 
-fn is_id(id: &Value) -> bool {
-    id.as_str().is_some_and(|id| !id.is_empty())
+/// A given id, which is marked in its place.
+fn given(id: Option<&mut Value>) -> Option<String> {
+    let id = id.filter(|id| id.as_str().is_some_and(|id| !id.is_empty()))?;
+    std::mem::replace(id, json!("*")).as_str().map(str::to_owned)
 }
 
 /// Reads a call, and leaves in its place what is not neutral; a given id is marked.
@@ -199,10 +199,7 @@ fn read_call(call: &mut Value, ids: &mut CallIds) -> ToolCall {
         Some(arguments @ Value::Object(_)) => arguments.to_string(),
         _ => "{}".to_owned(),
     };
-    let id = match call.get_mut("id").filter(|id| is_id(id)) {
-        Some(id) => std::mem::replace(id, json!("*")).as_str().unwrap_or_default().to_owned(),
-        None => ids.generate(&name),
-    };
+    let id = ids.of_call(&name, given(call.get_mut("id")));
     if let Some(Value::Object(arguments)) = call.pointer_mut("/function/arguments") {
         arguments.clear();
     }

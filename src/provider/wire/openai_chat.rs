@@ -213,7 +213,7 @@ fn read_message(reader: Reader, at: &str, wire: &Map<String, Value>, ids: &mut C
         fields.insert("tool_call_id".to_owned(), Value::from(""));
     }
     let by_name = wire.get("role").is_some_and(|role| role == "function");
-    let answers = answers.or_else(|| by_name.then(|| ids.answer(text(wire, "name"))));
+    let answers = answers.or_else(|| by_name.then(|| ids.of_result(text(wire, "name"), None)));
     Ok(Message { role, content, calls, answers, passthrough: passthrough::keep(reader.0, fields, pieces) })
 }
 

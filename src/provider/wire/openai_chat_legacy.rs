@@ -36,7 +36,7 @@ pub(super) fn read_call(
         }
     }
     pieces.push(Piece::Call { wire: json!({ CALL: template }) });
-    calls.push(ToolCall { id: ids.generate(&word("name")), name: word("name"), arguments });
+    calls.push(ToolCall { id: ids.of_call(&word("name"), None), name: word("name"), arguments });
 }
 
 /// Whether the position of a call is a legacy one.
