@@ -46,6 +46,14 @@ static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"user rejected the tool call for [`']",
         r"\S+ is not a valid tool, try one of \[",
         r"the tool call with name \S+ is not part of the provided tools\b",
+        r"multiple handoffs detected, ignoring this one\.",
+        r"the tool call arguments are malformed\.",
+        r"there are `\d+` tool call arguments required and only `\d+` received\.",
+        r"tool call limit reached\. tool call \S+ not executed\.",
+        r"function call was rejected by the user\b",
+        r"tool cancelled by user\s*$",
+        r"tool was interrupted\.\s*$",
+        r"tool '[^'\n]+' did not return a result\s*$",
     ];
     Regex::new(&format!(r"(?is)^\s*(?:{})|\n\s*fix the errors and try again\.\s*$", forms.join("|"))).ok()
 });
@@ -95,7 +103,8 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
 fn wrapped(members: &Map<String, Value>) -> Option<&Value> {
     let mut saying = members.iter().filter(|(name, value)| !OF_CALLS.contains(&name.as_str()) && says_something(value));
     let (name, value) = saying.next().filter(|_| saying.next().is_none())?;
-    (WRAPS.contains(&name.as_str()) || name == "text" && is_text(members)).then_some(value)
+    let wraps = WRAPS.contains(&name.as_str()) || name == "content" || name == "text" && is_text(members);
+    wraps.then_some(value)
 }
 
 /// Whether an object is a block of text, as MCP and models have them.
@@ -221,6 +230,7 @@ mod tests {
             json!({"message": "down", "details": {"domain": "TOOL"}, "code": "TOOL_EXECUTION_FAILED"}),
             json!("{'error': 'down'}"),
             json!({"result": "{\"error\": \"down\"}"}),
+            json!({"content": "{\"error\": \"down\"}"}),
             json!("{'ok': False, 'message': \"down\", 'data': None}"),
         ] {
             assert_eq!(error(&failed), down(None), "{failed}");
@@ -250,6 +260,14 @@ mod tests {
             "Tool 'find' not found.",
             "Tool 'find' failed after 2 attempts with RuntimeError: down. Please try again.",
             "Tool execution was not approved.",
+            "Multiple handoffs detected, ignoring this one.",
+            "The tool call arguments are malformed. Arguments must be in JSON format. Please try again.",
+            "There are `1` tool call arguments required and only `0` received. The required arguments are: ['code'].",
+            "Tool call limit reached. Tool call look_up not executed. Don't try to execute it again.",
+            "Function call was rejected by the user",
+            "tool cancelled by user",
+            "Tool was interrupted.",
+            "Tool 'look_up' did not return a result",
             "Tool call limit exceeded. Do not make additional tool calls.",
             "User rejected the tool call for `find` with id call_1",
             "An unexpected error occurred while running the tool.",
