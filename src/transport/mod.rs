@@ -6,6 +6,7 @@ mod budget;
 mod hold;
 mod links;
 mod live;
+mod order;
 mod pace;
 mod query_keys;
 pub(crate) mod raw;

@@ -3,7 +3,8 @@
 //! A request that the sender abandoned is not kept, because it was never answered. Overlapping exchanges arrive in
 //! varying order and are returned in the order of the recording, so that the trace is always the same.
 
-use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError};
+use super::order::{Observed, in_recorded_order};
+use super::{HttpRequest, HttpResponse, PlacedResult, Transport, TransportError};
 use crate::platform::clock::BoxFuture;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -47,41 +48,6 @@ struct TapState {
     /// First request that its sender abandoned before it was answered.
     abandoned: Option<String>,
     secrets: Vec<(String, String)>,
-}
-
-/// An exchange, and the period in which it was in flight.
-#[derive(Debug)]
-struct Observed {
-    began: u64,
-    ended: u64,
-    place: Option<RecordedPlace>,
-    passed: Passed,
-}
-
-impl Observed {
-    /// Whether the recording places this exchange after `next` although it arrived first by chance: they were sent at
-    /// the same time then, or overlap now.
-    fn changes_with(&self, next: &Self) -> bool {
-        let places = self.place.zip(next.place).filter(|(one, next)| one.ordinal > next.ordinal);
-        places.is_some_and(|(one, next_place)| one.burst == next_place.burst || next.began < self.ended)
-    }
-}
-
-/// Exchanges in the order of sending; those of a burst in the order of the recording.
-fn in_recorded_order(mut passed: Vec<Observed>) -> Vec<Observed> {
-    passed.sort_by_key(|one| one.began);
-    // Swaps neighbours until none is out of order: a request sent after an answer stays behind it.
-    let mut settled = false;
-    while !settled {
-        settled = true;
-        for place in 1..passed.len() {
-            if passed[place - 1].changes_with(&passed[place]) {
-                passed.swap(place - 1, place);
-                settled = false;
-            }
-        }
-    }
-    passed
 }
 
 /// Forwards requests and keeps them until [`Tap::take`].
@@ -207,6 +173,7 @@ impl Transport for Tap {
 
 #[cfg(test)]
 mod tests {
+    use super::super::order::tests::observed;
     use super::super::{Profile, Service};
     use super::*;
     use crate::platform::clock::{VirtualClock, block_on};
@@ -253,44 +220,6 @@ mod tests {
         let refused = block_on(&clock, tap.send(request)).expect("no deadlock");
         assert!(matches!(refused, Err(TransportError::Invalid { .. })), "{refused:?}");
         assert!(tap.take().is_empty());
-    }
-
-    fn observed(began: u64, ended: u64, (ordinal, burst): (u32, u32)) -> Observed {
-        let request = HttpRequest {
-            service: Service::Model,
-            profile: &const { Profile::plain("plain") },
-            method: "POST",
-            path: String::new(),
-            body: json!(ordinal).into(),
-            stream: None,
-            headers: Vec::new(),
-        };
-        let result = Err(TransportError::Timeout { after: Duration::ZERO });
-        Observed { began, ended, place: Some(RecordedPlace { ordinal, burst }), passed: Passed { request, result } }
-    }
-
-    fn ordered(passed: Vec<Observed>) -> Vec<u32> {
-        in_recorded_order(passed).iter().filter_map(|one| Some(one.place?.ordinal)).collect()
-    }
-
-    #[test]
-    fn what_ran_side_by_side_has_the_order_of_the_recording_whichever_arrived_first() {
-        let burst = |order: [u32; 3]| {
-            let sent = order.into_iter().zip([(2, 3), (4, 5), (6, 7)]);
-            let burst = sent.map(|(ordinal, (began, ended))| observed(began, ended, (ordinal, 2)));
-            [observed(0, 1, (0, 1))].into_iter().chain(burst).chain([observed(8, 9, (4, 3))]).collect()
-        };
-        for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
-            assert_eq!(ordered(burst(order)), [0, 1, 2, 3, 4], "{order:?}");
-        }
-        let now = vec![observed(1, 4, (1, 2)), observed(2, 3, (0, 1))];
-        assert_eq!(ordered(now), [0, 1], "they overlap now, although the recording has them one after another");
-    }
-
-    #[test]
-    fn what_was_asked_one_after_another_in_the_recording_and_in_another_order_now_keeps_that_order() {
-        let changed = vec![observed(1, 2, (1, 2)), observed(3, 4, (0, 1)), observed(5, 6, (2, 3))];
-        assert_eq!(ordered(changed), [1, 0, 2]);
     }
 
     #[test]
