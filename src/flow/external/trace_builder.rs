@@ -33,7 +33,7 @@ use crate::provider::{Attempt, ErrorKind, SearchAnswer};
 use crate::trace::{self, Roles, ToolOutcome, ToolResult, TurnOutcome, What};
 use crate::transport::{Miss, Passed, TransportError};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Reason for an outcome that the traffic does not show.
@@ -79,8 +79,8 @@ pub(super) struct TraceBuilder<'a> {
     prompts: Vec<String>,
     /// Whether a prompt shows what the agent found by itself.
     prompted: bool,
-    /// Ids of the calls of the turn, and the tools with their arguments.
-    ids: BTreeSet<String>,
+    /// Ids of the calls of the turn with their order, and the tools with their arguments.
+    ids: BTreeMap<String, usize>,
     made: Vec<(String, Value)>,
     /// Whether the last recorded request for vectors failed.
     without_vectors: bool,
@@ -130,7 +130,7 @@ impl<'a> TraceBuilder<'a> {
             texts: Vec::new(),
             prompts: Vec::new(),
             prompted: false,
-            ids: BTreeSet::new(),
+            ids: BTreeMap::new(),
             made: Vec::new(),
             without_vectors: false,
             hidden_retrieval: false,
@@ -192,7 +192,13 @@ impl<'a> TraceBuilder<'a> {
                 (None, Some(Retrieved::Replied(documents))) => ToolOutcome::Ok(ToolResult::other(documents)),
                 (None, None) => ToolOutcome::Unseen { reason: UNSEEN.to_owned() },
             };
+            // A call whose result nobody shows was made all the same, when its answer was.
+            let (place, before) = (outcome.is_unseen().then(|| self.place(&call)), self.events.len());
             self.called(call, outcome);
+            if let Some(place) = place {
+                let pushed = self.events.len() - before;
+                self.events[place..].rotate_right(pushed);
+            }
         }
         for retried in self.retries.settle_all() {
             self.push(What::Retried(retried));
@@ -202,6 +208,21 @@ impl<'a> TraceBuilder<'a> {
             Reply::Failed(kind, message, _) => TurnOutcome::Failed { kind: kind.to_owned(), message },
             Reply::Trouble(trouble) => return Err(trouble),
         })
+    }
+
+    /// The place of a call among the events: behind its completion and the calls that this made before it.
+    fn place(&self, call: &Waiting) -> usize {
+        let own = self.ids.get(&call.id);
+        let last = self.events.iter().rposition(|(_, what)| match what {
+            What::ModelCalled(model) => model.call == call.completion,
+            What::ToolCalled(tool) => tool.call == call.completion && self.ids.get(&tool.id) < own,
+            _ => false,
+        });
+        let mut place = last.map_or(self.events.len(), |last| last + 1);
+        while matches!(self.events.get(place), Some((_, What::Retried(_)))) {
+            place += 1;
+        }
+        place
     }
 
     fn push(&mut self, what: What) {

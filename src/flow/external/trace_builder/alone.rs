@@ -34,7 +34,7 @@ impl TraceBuilder<'_> {
                 self.searched_by_provider(&hosted);
             }
             let HostedCall { id, tool, arguments, ran } = hosted;
-            self.ids.insert(id);
+            self.ids.insert(id, self.made.len());
             self.made.push((tool.clone(), arguments.clone()));
             // It has no id, because no later message answers it.
             let (at, id, attempts) = (self.at, String::new(), Vec::new());
@@ -85,11 +85,11 @@ impl TraceBuilder<'_> {
         for call in said.iter().flat_map(|message| &message.calls) {
             let made = (call.name.clone(), decoder::document(&call.arguments));
             // Some frameworks write a model's call under another id.
-            if !answered(&call.id) || self.ids.contains(&call.id) || self.made.contains(&made) {
+            if !answered(&call.id) || self.ids.contains_key(&call.id) || self.made.contains(&made) {
                 continue;
             }
             let completion = self.completions.saturating_sub(1);
-            self.ids.insert(call.id.clone());
+            self.ids.insert(call.id.clone(), self.made.len());
             self.made.push(made.clone());
             let (tool, arguments) = made;
             let (id, attempts) = (call.id.clone(), Vec::new());

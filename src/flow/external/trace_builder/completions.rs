@@ -94,7 +94,7 @@ impl TraceBuilder<'_> {
         if response.calls.is_empty() {
             self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });
         }
-        self.ids.extend(response.calls.iter().map(|call| call.id.clone()));
+        self.ids.extend(response.calls.iter().map(|call| call.id.clone()).zip(self.made.len()..));
         self.made.extend(response.calls.iter().map(|call| (call.name.clone(), decoder::document(&call.arguments))));
         self.waiting.extend(response.calls.iter().map(|call| Waiting {
             at: self.at,

@@ -56,7 +56,7 @@ impl TraceBuilder<'_> {
             let exact = last(&|call| call.id == *id && is_it(call));
             // Clients make up ids where a model gives none. No completion has such an id.
             let renamed = || {
-                let is_new = !self.ids.contains(id);
+                let is_new = !self.ids.contains_key(id);
                 last(&|call| is_new && is_it(call) && !has_call(&asked.messages, &call.id))
             };
             let known = exact.or_else(|| last(&|call| call.id == *id)).or_else(renamed);
