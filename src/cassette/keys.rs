@@ -57,7 +57,7 @@ impl Keys {
 
     /// The key of a request that may contain secrets.
     fn redacted(&mut self, request: Request<'_>, redactor: &Redactor) -> String {
-        let (path, body) = (redactor.redact(request.path), redactor.redact_value(request.body));
+        let (path, body) = (redactor.redact_path(request.path), redactor.redact_value(request.body));
         let request = Request { path: &path, body: &body, ..request };
         digest(form(request, redactor, &mut self.hashes, Vec::new()).text, 32)
     }

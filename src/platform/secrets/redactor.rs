@@ -101,6 +101,19 @@ impl Redactor {
         Cow::Owned(replaced(&out, found))
     }
 
+    /// The path of a request without secrets. Those in its query have one name, whether they are known by value, as while
+    /// recording, or by their form.
+    pub(crate) fn redact_path(&self, path: &str) -> String {
+        let clean = self.redact(path);
+        let Some((path, query)) = clean.split_once('?') else { return clean.into_owned() };
+        let mut parts = query.split(MARK);
+        let mut one_name = format!("{path}?{}", parts.next().unwrap_or_default());
+        for part in parts {
+            one_name.extend([MARK, "key]", part.split_once(']').map_or("", |(_, rest)| rest)]);
+        }
+        one_name
+    }
+
     /// The text without secrets known by value.
     pub(super) fn without_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let found = self.known(text);
