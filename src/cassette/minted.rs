@@ -168,16 +168,22 @@ fn in_text(at: &str, (before, now): (&str, &str), questions: &Questions, found: 
     }
 }
 
-/// The proposal for a value. A message that holds a question has another place in the next turn.
+/// The proposal for a value. A message that holds a question has another place in the next turn, and the id of the next call
+/// one of its own.
 fn proposal(at: &str, spot: &Spot<'_>, questions: &Questions, shape: &str) -> Minted {
     let whole = spot.value == (0..spot.text.len());
-    let moves = !whole && questions.stand_in(spot.text);
+    let moves = if whole { is_of_id(at) } else { questions.stand_in(spot.text) };
     Minted {
         name: name(spot.before(questions), at, shape),
         at: if moves { anywhere(at) } else { at.to_owned() },
         expression: (!whole).then(|| spot.expression(questions, shape)),
         looks_generated: true,
     }
+}
+
+/// Whether the member at a pointer is an id by its name.
+fn is_of_id(at: &str) -> bool {
+    at.rsplit('/').next().is_some_and(|name| name.to_lowercase().ends_with("id"))
 }
 
 /// A pointer with `*` for each index.

@@ -302,7 +302,7 @@ fn a_circle_of_siblings_would_be_seen_in_every_spelling() {
 }
 
 /// Words of the recordings' own format, of messages and of other formats, by file, that a dialect uses too.
-const OWN_WORDS: [(&str, &[&str]); 8] = [
+const OWN_WORDS: [(&str, &[&str]); 9] = [
     ("", &["model"]),
     ("body", &["text"]),
     ("delta", &["conversation", "messages"]),
@@ -310,6 +310,7 @@ const OWN_WORDS: [(&str, &[&str]); 8] = [
     ("format", &["model", "system", "tools"]),
     ("foreign::har", &["content", "name", "text"]),
     ("foreign::vcr_py", &["content"]),
+    ("minted", &["id"]),
     ("sse", &["id"]),
 ];
 

@@ -143,8 +143,15 @@ impl Work<'_> {
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
         if let TrialEnd::Error(why) = &mut trace.end {
             // Without a recording that was just made, other words may be an edit.
-            let minted = replay.minted().into_iter().filter(|one| verifies || one.looks_generated);
-            why.detail.extend(vars_lines(&minted.collect::<Vec<_>>()));
+            let mut minted = replay.minted();
+            minted.retain(|one| verifies || one.looks_generated);
+            for one in &mut minted {
+                let is_taken = |name: &str| self.outside.patterns.iter().any(|declared| declared.name == name);
+                while is_taken(&one.name) {
+                    one.name.push_str("-more");
+                }
+            }
+            why.detail.extend(vars_lines(&minted));
         }
         Ok(Finished { unused, passages, printed, ..Finished::of(trace) })
     }
