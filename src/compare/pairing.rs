@@ -4,6 +4,7 @@
 //! one side only is listed and not compared.
 
 use super::summary::{CaseFigures, Setting, Summary};
+use crate::trace::Mode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr;
 
@@ -104,6 +105,24 @@ fn matched<'s>(a: &[(&str, Vec<&'s CaseFigures>)], b: &[(&str, Vec<&'s CaseFigur
         (Some(one), Some(other)) if common.is_empty() && a.len() == 1 && b.len() == 1 => [(*one, *other)].into(),
         _ => common,
     }
+}
+
+/// `b` under the name of `a`'s scenario if each is one log of imported conversations: a log has the name of its file, and its
+/// cases those of their messages.
+pub(super) fn one_log_each(a: &Summary, b: &Summary) -> Option<Summary> {
+    let only = |side: &Summary| {
+        let mut names = side.cases.iter().map(|case| case.scenario.as_str()).collect::<BTreeSet<_>>().into_iter();
+        let is_imported = side.modes().iter().all(|mode| *mode == Mode::Imported.to_string());
+        names.next().filter(|_| is_imported && names.next().is_none()).map(str::to_owned)
+    };
+    let (name, other) = (only(a)?, only(b)?);
+    if name == other {
+        return None;
+    }
+    let mut b = b.clone();
+    b.cases.iter_mut().for_each(|case| case.scenario.clone_from(&name));
+    b.settings.iter_mut().for_each(|setting| setting.scenario.clone_from(&name));
+    Some(b)
 }
 
 #[cfg(test)]
