@@ -1,7 +1,10 @@
 //! Calls of the model: what was sent, every HTTP attempt, and the completion.
 
+use super::{Event, TurnOutcome, What};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// One completion of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +83,73 @@ pub struct Completion {
     /// Output tokens, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
+}
+
+/// Why a completion ends that is not whole, in the words of providers: at the limit of tokens, or by a filter.
+const CUT_OFF: [&str; 17] = [
+    "length",
+    "max_tokens",
+    "max_output_tokens",
+    "model_length",
+    "model_context_window_exceeded",
+    "incomplete",
+    "content_filter",
+    "content_filtered",
+    "guardrail_intervened",
+    "refusal",
+    "safety",
+    "recitation",
+    "blocklist",
+    "prohibited_content",
+    "spii",
+    "language",
+    "image_safety",
+];
+
+/// Why a completion ended, by a message or a response as providers and frameworks write them.
+pub(crate) fn finish_of(written: &Value) -> Option<&str> {
+    const PLACES: [&str; 9] = [
+        "/finish_reason",
+        "/stop_reason",
+        "/incomplete_details/reason",
+        "/response_metadata/finish_reason",
+        "/response_metadata/stop_reason",
+        "/choices/0/finish_reason",
+        "/generations/0/0/generation_info/finish_reason",
+        "/candidates/0/finishReason",
+        "/stopReason",
+    ];
+    let told = PLACES.iter().find_map(|place| written.pointer(place)?.as_str()).filter(|finish| !finish.is_empty());
+    told.or_else(|| written["status"].as_str().filter(|status| *status == "incomplete"))
+}
+
+/// A note if the last completion before an answer was cut off.
+pub(crate) fn cut_off(events: &[Event]) -> Option<String> {
+    let (mut last, mut cut_off): (Option<&str>, BTreeSet<&str>) = (None, BTreeSet::new());
+    for event in events {
+        match &event.what {
+            What::TurnStarted { .. } => last = None,
+            What::ModelCalled(ModelCalled { reply: Reply::Completion(completion), .. }) => {
+                last = Some(completion.finish.as_str());
+            }
+            What::TurnEnded(ended) if matches!(ended.outcome, TurnOutcome::Answered(_)) => {
+                cut_off.extend(last.filter(|finish| is_cut_off(finish)));
+            }
+            _ => {}
+        }
+    }
+    (!cut_off.is_empty()).then(|| {
+        format!(
+            "the model's last completion before an answer was cut off (`{}`): the answer may be incomplete",
+            cut_off.into_iter().collect::<Vec<_>>().join("`, `")
+        )
+    })
+}
+
+fn is_cut_off(finish: &str) -> bool {
+    // Python's enumerations are written as `FinishReason.MAX_TOKENS`.
+    let word = finish.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().replace('-', "_");
+    CUT_OFF.contains(&word.as_str())
 }
 
 /// One HTTP attempt.

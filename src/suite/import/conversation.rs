@@ -15,6 +15,7 @@ use crate::trace::answer::{is_blank, without_reasoning};
 use crate::trace::text::plural;
 use crate::trace::{
     Answer, Completion, Event, ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded, TurnOutcome, What,
+    finish_of,
 };
 use serde_json::Value;
 
@@ -91,6 +92,7 @@ impl TraceBuilder {
     }
 
     fn tell(&mut self, message: &Value, mapping: &Mapping) -> Result<(), MessageError> {
+        let finish = finish_of(message);
         let Some(message) = message.as_object() else { return Err(MessageError::NoObject(Kind::of(message))) };
         let after_result = std::mem::take(&mut self.after_result);
         let role = message.get("role").and_then(Value::as_str).ok_or(MessageError::NoRole)?;
@@ -107,7 +109,7 @@ impl TraceBuilder {
                 self.ask(text);
                 Ok(())
             }
-            "assistant" => self.reply(message, text),
+            "assistant" => self.reply(message, text, finish),
             "tool" | "function" => {
                 self.after_result = true;
                 self.result(message, &text)
@@ -153,7 +155,12 @@ impl TraceBuilder {
         self.push(What::TurnStarted { query });
     }
 
-    fn reply(&mut self, message: &serde_json::Map<String, Value>, text: String) -> Result<(), MessageError> {
+    fn reply(
+        &mut self,
+        message: &serde_json::Map<String, Value>,
+        text: String,
+        finish: Option<&str>,
+    ) -> Result<(), MessageError> {
         let calls = calls(message)?;
         if self.open.is_none() {
             if calls.is_empty() {
@@ -187,7 +194,7 @@ impl TraceBuilder {
                 text,
                 refusal,
                 calls: calls.iter().map(|(_, tool, _)| tool.clone()).collect(),
-                finish: "not recorded".into(),
+                finish: finish.unwrap_or("not recorded").to_owned(),
                 input_tokens: None,
                 cached_tokens: None,
                 cache_write_tokens: None,

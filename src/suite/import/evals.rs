@@ -11,6 +11,7 @@ use super::json::items;
 use super::record::{Record, read_apart};
 use crate::scenario::Turn;
 use crate::scenario::expect::{AnswerExpectation, Expectation};
+use crate::trace::finish_of;
 use crate::trace::text::{plural, quote};
 use regex::Regex;
 use serde_json::{Map, Value, json};
@@ -183,7 +184,7 @@ impl Setup {
         record.id = row.get("id").filter(|_| row.get("datasource_item").is_some()).map(Value::to_string);
         let model = sample.and_then(|sample| sample.get("model")?.as_str()).map(str::to_owned);
         record.model = model.or_else(|| self.model.clone());
-        record.messages = match sample.map(answered) {
+        record.messages = match sample.map(finished) {
             Some(Ok(answer)) => {
                 messages.extend(answer);
                 Ok(messages)
@@ -333,6 +334,15 @@ fn text_of(content: Option<&Value>) -> Option<String> {
         }
         part => Some(part.get("text")?.as_str()?.to_owned()),
     }
+}
+
+/// The messages that a sample answered with, and why its completion ended.
+fn finished(sample: &Value) -> Result<Vec<Value>, RowError> {
+    let mut messages = answered(sample)?;
+    if let (Some(finish), Some(last)) = (finish_of(sample), messages.last_mut().and_then(Value::as_object_mut)) {
+        last.entry("finish_reason").or_insert_with(|| finish.into());
+    }
+    Ok(messages)
 }
 
 /// The messages that a sample answered with.

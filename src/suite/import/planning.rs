@@ -12,7 +12,7 @@ use crate::scenario::external::AgentRoles;
 use crate::scenario::{Criteria, Criterion, GateKind, Scenario, Turn};
 use crate::trace::{
     Arm, Evidence, IMPORTED, Lane, Mode, NamedPassage, Role, Roles, Searched, Trace, TrialEnd, TrialError,
-    TrialErrorKind, version_1, version_of,
+    TrialErrorKind, cut_off, version_1, version_of,
 };
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,7 +233,7 @@ fn trace(
         evidence,
         roles: Roles::new(),
         offered: record.offered,
-        notes: told.notes,
+        notes: told.notes.into_iter().chain(cut_off(&told.events)).collect(),
         passages,
         absent: told.absent.or(absent),
         restart: None,
@@ -347,6 +347,31 @@ mod tests {
         let TrialEnd::Error(error) = &read.traces[1].end else { panic!("not an error") };
         assert_eq!(error.kind, TrialErrorKind::ConversationBroken);
         assert!(error.message.contains("no `messages`"), "{}", error.message);
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_has_a_note_in_every_shape_of_messages() {
+        let asked = json!({"role": "user", "content": "q"});
+        let of = |member: &str, value: Value| {
+            let mut answer = json!({"role": "assistant", "content": "a"});
+            answer[member] = value;
+            json!([{"messages": [asked, answer]}])
+        };
+        let langchain = json!({"type": "ai", "content": "a", "response_metadata": {"finish_reason": "length"}});
+        let item = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]});
+        let response = |status: &str, details: Value| json!([{"input": [asked], "status": status, "incomplete_details": details, "output": [item]}]);
+        for (log, is_noted) in [
+            (of("finish_reason", json!("length")), true),
+            (of("stop_reason", json!("max_tokens")), true),
+            (of("finish_reason", json!("stop")), false),
+            (json!([{"messages": [{"type": "human", "content": "q"}, langchain]}]), true),
+            (response("incomplete", json!({"reason": "max_output_tokens"})), true),
+            (response("completed", Value::Null), false),
+        ] {
+            let read = import(&log).expect("a file");
+            let noted = read.traces[0].notes.iter().any(|note| note.contains("was cut off (`"));
+            assert_eq!(noted, is_noted, "{log}: {:?}", read.traces[0].notes);
+        }
     }
 
     #[test]

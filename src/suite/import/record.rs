@@ -261,7 +261,15 @@ fn exchanged(object: &mut Map<String, Value>) -> Option<Value> {
     };
     match object.remove("output") {
         None | Some(Value::Null) => {}
-        Some(Value::Array(output)) => items.extend(output),
+        Some(Value::Array(mut output)) => {
+            let details = object.remove("incomplete_details");
+            if let Some(finish) = details.as_ref().and_then(|details| details["reason"].as_str())
+                && let Some(last) = output.iter_mut().rfind(|item| item["type"] == "message")
+            {
+                last["finish_reason"] = finish.into();
+            }
+            items.extend(output);
+        }
         Some(Value::String(words)) => items.push(serde_json::json!({"role": "assistant", "content": words})),
         Some(other) => return Some(other),
     }

@@ -5,6 +5,7 @@
 
 use super::json::nanoseconds;
 use super::{Attributes, Batch, Span, SpanError};
+use crate::trace::finish_of;
 use crate::trace::text::quote;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -121,10 +122,9 @@ fn attributes(run: &Map<String, Value>) -> Attributes {
             tell("output.value", at(outputs, &message).or_else(|| Some(outputs.clone())));
             let model = at(outputs, &["/model", "/generations/0/0/message/kwargs/response_metadata/model_name"]);
             tell("llm.model_name", model.or_else(|| at(&whole, &["/extra/metadata/ls_model_name"])));
-            tell(
-                "gen_ai.response.finish_reasons",
-                at(outputs, &["/choices/0/finish_reason", "/generations/0/0/generation_info/finish_reason"]),
-            );
+            let message = at(outputs, &["/generations/0/0/message/kwargs"]).unwrap_or_default();
+            let finish = finish_of(outputs).or_else(|| finish_of(&message));
+            tell("gen_ai.response.finish_reasons", finish.map(Value::from));
             tell("llm.token_count.prompt", counted("/input_tokens", "/prompt_tokens"));
             tell("llm.token_count.completion", counted("/output_tokens", "/completion_tokens"));
             tell("llm.token_count.prompt_details.cache_read", at(&usage, &["/input_token_details/cache_read"]));

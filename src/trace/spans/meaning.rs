@@ -7,6 +7,7 @@
 use super::messages::{Said, by_name, flattened, messages, nested, plain, words_in};
 use super::published::{LEARNED, OUTCOME, WITHOUT_LEARNED};
 use super::{Attributes, Span, first, parsed, words};
+use crate::trace::finish_of;
 use serde_json::{Map, Value};
 
 const LANGFUSE_INPUT: &str = "langfuse.observation.input";
@@ -154,7 +155,14 @@ fn completed(span: &Span) -> Completed {
         direct.or_else(|| flattened(attributes, flat)).filter(|said| !said.is_empty())
     };
     let (asked, answered) = in_events(span);
-    let finish = first(attributes, &["gen_ai.response.finish_reasons", "gen_ai.completion.0.finish_reason"]);
+    let finish = [
+        "gen_ai.response.finish_reasons",
+        "gen_ai.completion.0.finish_reason",
+        "llm.response.finish_reason",
+        "llm.finish_reason",
+        "ai.response.finishReason",
+    ];
+    let finish = first(attributes, &finish).map(parsed).map(|value| plain(value.get(0).unwrap_or(&value)));
     Completed {
         model: words(
             attributes,
@@ -169,7 +177,7 @@ fn completed(span: &Span) -> Completed {
             .or(answered)
             .or_else(|| ai_sdk_output(attributes))
             .or_else(|| of(&["output.value", LANGFUSE_OUTPUT], &[])),
-        finish: finish.map(|value| plain(value.get(0).unwrap_or(value))),
+        finish: finish.or_else(|| finish_in(span)),
         input_tokens: number(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"])
             .or_else(|| counted(&["input", "input_tokens", "prompt_tokens"])),
         cached_tokens: number(&[
@@ -190,6 +198,18 @@ fn completed(span: &Span) -> Completed {
         ])
         .or_else(|| counted(&["output", "output_tokens", "completion_tokens"])),
     }
+}
+
+/// Why a completion ended, by what it answered.
+fn finish_in(span: &Span) -> Option<String> {
+    let choices = span.events.iter().filter(|(_, name, _)| name == "gen_ai.choice");
+    let choices = choices.map(|(.., attributes)| Value::Object(attributes.clone()));
+    let outputs = ["gen_ai.output.messages", "gen_ai.output", "output.value", LANGFUSE_OUTPUT];
+    let outputs = outputs.iter().filter_map(|name| span.attributes.get(*name)).map(parsed);
+    outputs.chain(choices).find_map(|value| {
+        let last = value.as_array().and_then(|messages| messages.last()).unwrap_or(&value);
+        finish_of(last).map(str::to_owned)
+    })
 }
 
 /// Messages in the events of a span, as earlier conventions have them: `gen_ai.user.message`, `gen_ai.choice`, …

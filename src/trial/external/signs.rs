@@ -1,26 +1,21 @@
 //! Signs in a trace that a model was asked beside the proxy for a part of a turn, or that an answer is not whole: notes,
 //! because agents may have reasons.
 
-use crate::trace::{Reply, Role, Trace, TurnOutcome, What};
+use crate::trace::{Reply, Role, Trace, TurnOutcome, What, cut_off};
 use std::collections::BTreeSet;
-
-/// Why a completion ends that is not whole: the limit of tokens, or the provider's filter.
-const CUT_OFF: [&str; 2] = ["length", "content_filter"];
 
 /// Notes on calls that no completion made, on answers after a search whose result no completion was shown, and on answers
 /// whose completion was cut off.
 pub(super) fn notes(trace: &Trace) -> Vec<String> {
     let (mut written, mut unheard) = (BTreeSet::new(), BTreeSet::new());
     let mut asked: BTreeSet<(u32, &str)> = BTreeSet::new();
-    let (mut last, mut cut): (Option<&str>, Option<&str>) = (None, None);
-    let mut cut_off = BTreeSet::new();
+    let mut last: Option<&str> = None;
     for event in &trace.events {
         match &event.what {
-            What::TurnStarted { .. } => (last, cut) = (None, None),
+            What::TurnStarted { .. } => last = None,
             What::ModelCalled(model) => {
                 if let Reply::Completion(completion) = &model.reply {
                     asked.extend(completion.calls.iter().map(|tool| (model.call, tool.as_str())));
-                    cut = Some(completion.finish.as_str()).filter(|finish| CUT_OFF.contains(finish));
                 }
                 last = None;
             }
@@ -36,7 +31,6 @@ pub(super) fn notes(trace: &Trace) -> Vec<String> {
             }
             What::TurnEnded(ended) if matches!(ended.outcome, TurnOutcome::Answered(_)) => {
                 unheard.extend(last);
-                cut_off.extend(cut);
             }
             _ => {}
         }
@@ -56,13 +50,7 @@ pub(super) fn notes(trace: &Trace) -> Vec<String> {
             names(unheard)
         )
     });
-    let cut_off = (!cut_off.is_empty()).then(|| {
-        format!(
-            "the model's last completion before an answer was cut off (`{}`): the answer may be incomplete",
-            cut_off.into_iter().collect::<Vec<_>>().join("`, `")
-        )
-    });
-    written.into_iter().chain(unheard).chain(cut_off).collect()
+    written.into_iter().chain(unheard).chain(cut_off(&trace.events)).collect()
 }
 
 #[cfg(test)]
@@ -92,7 +80,7 @@ mod tests {
     #[test]
     fn an_answer_whose_last_completion_was_cut_off_has_a_note() {
         assert_eq!(noted(|story| story, "stop"), Vec::<String>::new());
-        for finish in CUT_OFF {
+        for finish in ["length", "content_filter"] {
             let found = noted(|story| story, finish);
             assert!(matches!(found.as_slice(), [one] if one.contains(&format!("(`{finish}`)"))), "{found:?}");
         }

@@ -42,7 +42,7 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
     let role = role(kind)
         .ok_or_else(|| unknown(format!("a LangChain object `{}`", kind.chars().take(40).collect::<String>())))?;
     let mut message = Map::from_iter([("role".to_owned(), Value::from(role))]);
-    for key in ["content", "name", "tool_call_id", "status"] {
+    for key in ["content", "name", "tool_call_id", "status", "response_metadata"] {
         if let Some(value) = held.get(key) {
             message.insert(key.to_owned(), value.clone());
         }
