@@ -195,6 +195,10 @@ fn span(value: &Value) -> Result<Span, SpanError> {
         id: id.and_then(|id| read_id(id, 8)).ok_or_else(|| wrong("span", id))?,
         parent,
         name: value.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        is_server: match value.get("kind") {
+            Some(Value::String(kind)) => kind.to_ascii_lowercase().ends_with("server"),
+            other => other.and_then(Value::as_u64) == Some(2),
+        },
         start_ns: time(&["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"]),
         end_ns: time(&["endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"]),
         attributes: attributes(value.get("attributes")),

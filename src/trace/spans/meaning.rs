@@ -84,7 +84,8 @@ pub(super) fn of(span: &Span) -> Option<Operation> {
         .or_else(|| words(attributes, &["traceloop.span.kind"]))
         .or_else(|| words(attributes, &["llm.request.type"]))
         .or_else(|| of_langfuse(attributes))
-        .or_else(|| of_ai_sdk(attributes))?;
+        .or_else(|| of_ai_sdk(attributes))
+        .unwrap_or_default();
     Some(match kind.to_ascii_lowercase().as_str() {
         "chat" | "text_completion" | "generate_content" | "call_llm" | "completion" | "llm" => {
             Operation::Completed(completed(span))
@@ -109,8 +110,21 @@ pub(super) fn of(span: &Span) -> Option<Operation> {
                 ),
             }
         }
+        // Instrumentations have operations of their own for it, or none: `running tool`, MCP's `tools/call`.
+        _ if is_mcp_call(span) || words(attributes, &["gen_ai.tool.name"]).is_some() => Operation::Ran(ran(span)),
         _ => return None,
     })
+}
+
+/// Whether a span is a call of a tool by the Model Context Protocol: of its client or of its server.
+pub(super) fn is_mcp_call(span: &Span) -> bool {
+    words(&span.attributes, &["mcp.method.name"]) == Some("tools/call")
+}
+
+/// Whether a model's tool is that of an MCP server: frameworks put the server's name before it, as `mcp__tickets__refund`.
+pub(crate) fn is_tool(offered: &str, own: &str) -> bool {
+    let before = offered.strip_suffix(own);
+    before.is_some_and(|before| before.is_empty() || before.ends_with(['_', '-', '.', '/', ':']))
 }
 
 /// The kind of an observation of Langfuse.
@@ -243,15 +257,16 @@ fn in_events(span: &Span) -> (Option<Vec<Said>>, Option<Vec<Said>>) {
 fn ran(span: &Span) -> Ran {
     let attributes = &span.attributes;
     let named = words(attributes, &["gen_ai.tool.name", "tool.name", "traceloop.entity.name", "ai.toolCall.name"]);
-    let name = named.or_else(|| span.name.strip_prefix("execute_tool ")).unwrap_or(&span.name);
+    let within = || ["execute_tool ", "tools/call "].into_iter().find_map(|before| span.name.strip_prefix(before));
+    let name = named.or_else(within).unwrap_or(&span.name);
     let id = words(attributes, &["gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id"]);
     let arguments = [
         "gen_ai.tool.call.arguments", "gen_ai.tool.args", "input.value", "tool.parameters", "traceloop.entity.input",
-        "ai.toolCall.args",
+        "ai.toolCall.args", "tool_arguments",
     ];
     let result = [
         "gen_ai.tool.call.result", "gen_ai.output", "output.value", "traceloop.entity.output", "ai.toolCall.result",
-        LANGFUSE_OUTPUT,
+        LANGFUSE_OUTPUT, "tool_response",
     ];
     // A function that is observed as a tool may take arguments by position, which have no names.
     let observed = || by_name(parsed(first(attributes, &[LANGFUSE_INPUT])?));

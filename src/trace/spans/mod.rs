@@ -2,9 +2,10 @@
 //!
 //! [`read`] turns bytes into [`Span`]s: OTLP as JSON, JSON lines or protobuf, the JSON that SDKs print, and the runs of
 //! LangSmith. Nothing is dropped silently: what cannot be read is listed in [`Batch::unread`]. `meaning` reads one span by
-//! its convention, `story` puts the spans of one trace id in order, and `turns` finds the turns in it. Nothing here knows
+//! its convention, `story` puts the spans of one trace id in order, `fold` counts once what two of them report, and `turns` finds the turns in it. Nothing here knows
 //! whether spans came from a file or while a trial ran.
 
+mod fold;
 mod json;
 mod langsmith;
 mod meaning;
@@ -16,7 +17,7 @@ mod story;
 mod turns;
 
 pub(crate) use json::is_export;
-pub(crate) use meaning::{Completed, Found, Operation, Ran};
+pub(crate) use meaning::{Completed, Found, Operation, Ran, is_tool};
 pub(crate) use published::REWARD;
 #[cfg(not(front_door_only))]
 pub use published::published;
@@ -39,6 +40,8 @@ pub(crate) struct Span {
     /// Id of the span that caused it; `None` for a root.
     pub(crate) parent: Option<String>,
     pub(crate) name: String,
+    /// Whether it is the server's side of a request, whose client may report it too.
+    pub(crate) is_server: bool,
     /// Start in nanoseconds since 1970; 0 if unknown.
     pub(crate) start_ns: u64,
     /// End in nanoseconds since 1970; 0 if unknown.

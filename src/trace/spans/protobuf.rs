@@ -136,6 +136,7 @@ fn span(bytes: &[u8]) -> Result<Span, SpanError> {
                 }
             }
             5 => span.name = field.text(),
+            6 => span.is_server = field.number() == Some(2),
             7 => span.start_ns = field.number().unwrap_or_default(),
             8 => span.end_ns = field.number().unwrap_or_default(),
             9 => pair(field, &mut span.attributes).ok_or("one of its attributes is broken")?,

@@ -1,7 +1,7 @@
 //! The spans of one trace id in order, each with what it says and with the span that it happened within.
 
 use super::Span;
-use super::meaning::{self, Completed, Found, Operation, Ran};
+use super::meaning::{self, Operation, is_tool};
 use super::published::{self, OUTCOME, REWARD, TASK};
 use crate::platform::secrets;
 use crate::trace::Logged;
@@ -54,6 +54,8 @@ pub(crate) struct SpanOperation {
     pub(crate) is_timed: bool,
     /// Message of its error.
     pub(crate) failed: Option<String>,
+    /// Whether the server of a tool reports it, and no client.
+    pub(crate) is_of_server: bool,
     /// Whether another instrumentation reported the same operation, around this span: it counts once.
     pub(crate) is_repeated: bool,
 }
@@ -77,8 +79,9 @@ impl Story {
         let mut story =
             Self { trace: spans.first().map(|span| span.trace.clone()).unwrap_or_default(), ..Self::default() };
         let mut spans = story.distinct(spans);
-        spans.sort_by_key(|span| (span.start_ns, Reverse(span.end_ns)));
-        let operations: Vec<Option<Operation>> = spans.iter().map(meaning::of).collect();
+        sort(&mut spans);
+        let mut operations: Vec<Option<Operation>> = spans.iter().map(meaning::of).collect();
+        leave_out_servers(&spans, &mut operations);
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, span) in spans.iter().enumerate() {
             places.entry(&span.id).or_insert(place);
@@ -115,6 +118,7 @@ impl Story {
                 took_us: if span.is_timed() { (span.end_ns - span.start_ns) / 1_000 } else { 0 },
                 is_timed: span.is_timed(),
                 failed: span.failed.clone().or_else(|| exception(span)).or_else(|| observed(span)),
+                is_of_server: is_of_server(span),
                 is_repeated: false,
             });
         }
@@ -192,114 +196,6 @@ impl Story {
                     contradicts(REWARD, known, reward);
                 }
                 _ => self.reward = Some(reward.clone()),
-            }
-        }
-    }
-
-    /// Marks operations that two spans report: the one that counts gets what only the other says.
-    fn fold(&mut self) {
-        self.fold_within();
-        self.fold_runs();
-        self.fold_ranked();
-    }
-
-    /// Runs of a tool for one call, side by side: the last counts, and it has the searches of all.
-    fn fold_runs(&mut self) {
-        let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        for later in 0..self.operations.len() {
-            let Operation::Ran(Ran { id: Some(id), .. }) = &self.operations[later].operation else { continue };
-            let same = known.entry(id.clone()).or_default();
-            let earlier = same.iter().rposition(|place| self.is_run_again(*place, later));
-            let place = earlier.map(|earlier| std::mem::replace(&mut same[earlier], later));
-            let Some(place) = place else {
-                same.push(later);
-                continue;
-            };
-            counts.insert(place, later);
-            self.operations[place].is_repeated = true;
-            let earlier = self.operations[place].operation.clone();
-            if let (Operation::Ran(last), Operation::Ran(earlier)) = (&mut self.operations[later].operation, earlier) {
-                run(last, earlier);
-            }
-        }
-        if counts.is_empty() {
-            return;
-        }
-        self.notes
-            .push(format!("{} with the call of a later one, which counts", plural(counts.len(), "run of a tool")));
-        for place in counts.keys().rev().copied().collect::<Vec<_>>() {
-            let last = counts.get(&counts[&place]).copied();
-            counts.entry(place).and_modify(|later| *later = last.unwrap_or(*later));
-        }
-        for within in self.operations.iter_mut().filter_map(|done| done.within.as_mut()) {
-            *within = counts.get(within).copied().unwrap_or(*within);
-        }
-    }
-
-    fn is_run_again(&self, place: usize, later: usize) -> bool {
-        let (one, other) = (&self.operations[place], &self.operations[later]);
-        let (Operation::Ran(earlier), Operation::Ran(last)) = (&one.operation, &other.operation) else { return false };
-        !one.is_repeated
-            && !other.is_repeated
-            && earlier.tool == last.tool
-            && (earlier.arguments == last.arguments || earlier.arguments.is_none() || last.arguments.is_none())
-            && !self
-                .completions()
-                .map(middle)
-                .any(|middle| one.at_ns.min(other.at_ns) < middle && middle <= one.at_ns.max(other.at_ns))
-    }
-
-    /// What ranks the results of the search before it is a part of that search.
-    fn fold_ranked(&mut self) {
-        for place in 0..self.operations.len() {
-            let Operation::Found(ranked) = &self.operations[place].operation else { continue };
-            if !ranked.ranks || self.operations[place].is_repeated {
-                continue;
-            }
-            let is_same = |found: &Found| {
-                !found.ranks && (ranked.query.is_none() || found.query.is_none() || ranked.query == found.query)
-            };
-            let before = (0..place).rev().map(|at| (at, &self.operations[at])).filter(|(_, done)| !done.is_repeated);
-            let search = before.take_while(|(_, done)| !matches!(done.operation, Operation::Completed(_))).find_map(
-                |(at, done)| matches!(&done.operation, Operation::Found(found) if is_same(found)).then_some(at),
-            );
-            let Some(search) = search else { continue };
-            let documents = ranked.documents.clone();
-            self.operations[place].is_repeated = true;
-            if let Operation::Found(found) = &mut self.operations[search].operation {
-                found.documents = documents.or(found.documents.take());
-            }
-        }
-    }
-
-    /// Deeds that two instrumentations report, one around the other: the outer one counts.
-    fn fold_within(&mut self) {
-        for place in 0..self.operations.len() {
-            let operation = self.operations[place].operation.clone();
-            let same = self.around(place).find(|outer| match (&self.operations[*outer].operation, &operation) {
-                (Operation::Completed(_), Operation::Completed(_)) | (Operation::Found(_), Operation::Found(_)) => true,
-                (Operation::Ran(outer), Operation::Ran(inner)) => {
-                    outer.tool == inner.tool && (outer.id == inner.id || outer.id.is_none() || inner.id.is_none())
-                }
-                _ => false,
-            });
-            let Some(outer) = same else { continue };
-            self.operations[place].is_repeated = true;
-            match (&mut self.operations[outer].operation, operation) {
-                (Operation::Completed(outer), Operation::Completed(inner)) => complete(outer, inner),
-                (Operation::Found(outer), Operation::Found(inner)) => {
-                    *outer = Found {
-                        query: outer.query.take().or(inner.query),
-                        base: outer.base.take().or(inner.base),
-                        documents: outer.documents.take().or(inner.documents),
-                        without_learned: outer.without_learned.take().or(inner.without_learned),
-                        learned: outer.learned.take().or(inner.learned),
-                        ranks: outer.ranks && inner.ranks,
-                    }
-                }
-                (Operation::Ran(outer), Operation::Ran(inner)) => run(outer, inner),
-                _ => {}
             }
         }
     }
@@ -391,31 +287,47 @@ impl Story {
     }
 }
 
-fn middle(done: &SpanOperation) -> u64 {
+pub(super) fn middle(done: &SpanOperation) -> u64 {
     done.at_ns.saturating_add(done.took_us.saturating_mul(500))
 }
 
-fn run(outer: &mut Ran, inner: Ran) {
-    *outer = Ran {
-        tool: inner.tool,
-        id: outer.id.take().or(inner.id),
-        arguments: outer.arguments.take().or(inner.arguments),
-        result: outer.result.take().or(inner.result),
-        outcome: outer.outcome.take().or(inner.outcome),
-    };
+/// Orders spans by their begin, and the longer ones first. Of those with the same times, nothing depends on their order in
+/// the input, unless they took no time: then it is all that says which came first.
+fn sort(spans: &mut [Span]) {
+    spans.sort_by_key(|span| (span.start_ns, Reverse(span.end_ns)));
+    let is_same = |one: &Span, other: &Span| (one.start_ns, one.end_ns) == (other.start_ns, other.end_ns);
+    for same in spans.chunk_by_mut(is_same).filter(|same| same.len() > 1 && same[0].end_ns > same[0].start_ns) {
+        same.sort_by_cached_key(|span| {
+            let operation = meaning::of(span);
+            // A search may be within a run, and both within an agent.
+            let rank = match operation {
+                None | Some(Operation::Agent { .. }) => 0,
+                Some(Operation::Found(_)) => 2,
+                _ => 1,
+            };
+            (rank, format!("{operation:?}"), span.id.clone())
+        });
+    }
 }
 
-fn complete(outer: &mut Completed, inner: Completed) {
-    *outer = Completed {
-        model: std::mem::take(&mut outer.model),
-        input: outer.input.take().or(inner.input),
-        output: outer.output.take().or(inner.output),
-        finish: outer.finish.take().or(inner.finish),
-        input_tokens: outer.input_tokens.or(inner.input_tokens),
-        cached_tokens: outer.cached_tokens.or(inner.cached_tokens),
-        cache_write_tokens: outer.cache_write_tokens.or(inner.cache_write_tokens),
-        output_tokens: outer.output_tokens.or(inner.output_tokens),
+fn is_of_server(span: &Span) -> bool {
+    span.is_server && span.attributes.contains_key("mcp.method.name")
+}
+
+/// Leaves out calls that servers of tools report, where a client reports runs of the tool.
+fn leave_out_servers(spans: &[Span], operations: &mut [Option<Operation>]) {
+    let ran = |operation: &Option<Operation>| match operation {
+        Some(Operation::Ran(ran)) => Some(ran.tool.clone()),
+        _ => None,
     };
+    let by_clients = spans.iter().zip(&*operations).filter(|(span, _)| !is_of_server(span));
+    let by_clients: BTreeSet<String> = by_clients.filter_map(|(_, operation)| ran(operation)).collect();
+    for (_, operation) in spans.iter().zip(operations).filter(|(span, _)| is_of_server(span)) {
+        let tool = ran(operation);
+        if tool.is_some_and(|tool| by_clients.iter().any(|known| is_tool(known, &tool))) {
+            *operation = None;
+        }
+    }
 }
 
 /// The message of an error that Langfuse's SDK reports by the level of an observation.

@@ -5,10 +5,9 @@
 //! Without a query it is the first search call of the completion before it, and with another query the one that found the
 //! same documents. A search beside a run, not within it, belongs to the run during which it began.
 
-use super::results::is_tool;
 use super::{TraceBuilder, Waiting};
 use crate::flow::external::decoder;
-use crate::trace::spans::{Found, Operation, Ran, SpanOperation, Story};
+use crate::trace::spans::{Found, Operation, Ran, SpanOperation, Story, is_tool};
 use crate::trace::{self, Hit, ToolCalled, ToolOutcome, ToolResult, What};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -196,9 +196,3 @@ fn with_text(mut attached: Vec<Value>, text: &str) -> Value {
     }
     Value::Array(attached)
 }
-
-/// Whether a model's tool is that of an MCP server: frameworks put the server's name before it, as `mcp__tickets__refund`.
-pub(super) fn is_tool(offered: &str, own: &str) -> bool {
-    let before = offered.strip_suffix(own);
-    before.is_some_and(|before| before.is_empty() || before.ends_with(['_', '-', '.', '/', ':']))
-}

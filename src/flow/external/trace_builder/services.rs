@@ -1,6 +1,5 @@
 //! Events of exchanges with services other than the model: searches, tools of MCP servers, vectors, declared services.
 
-use super::results::is_tool;
 use super::{TraceBuilder, Waiting};
 use crate::flow::context::micros;
 use crate::flow::external::groups::Group;
@@ -8,6 +7,7 @@ use crate::flow::external::{UNASKED, decoder};
 use crate::flow::turn::attempts_of;
 use crate::provider::mcp::{self, Ran};
 use crate::provider::{Attempt, Failure, observed};
+use crate::trace::spans::is_tool;
 use crate::trace::{self, FlowSearch, Requested, ToolOutcome, What};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -47,6 +47,8 @@ impl TraceBuilder<'_> {
         let models: Vec<&str> = self.events.iter().filter_map(|(_, what)| model(what)).collect();
         let seen = models.len();
         story.keep_completions(seen, &models);
+        // Traffic shows how often the model called a tool.
+        story.fold_retries();
         let story = &*story;
         let mut notes = story.notes.clone();
         let told = story.completions().count();

@@ -1,0 +1,156 @@
+//! Operations that two spans report count once: the one that counts gets what only the other says.
+
+use super::meaning::{Completed, Found, Operation, Ran, is_tool};
+use super::story::{SpanOperation, Story, middle};
+use crate::trace::text::plural;
+use std::collections::BTreeMap;
+
+impl Story {
+    /// Marks operations that two spans report: the one that counts gets what only the other says.
+    pub(super) fn fold(&mut self) {
+        self.fold_within();
+        self.fold_runs(is_side_by_side);
+        self.fold_ranked();
+    }
+
+    /// Marks all runs of a tool for one call but the last, also those that came one after the other: for who knows of the
+    /// calls from elsewhere.
+    pub(crate) fn fold_retries(&mut self) {
+        self.fold_runs(|_, _| true);
+    }
+
+    /// Runs of a tool for one call: the last counts, and it has the searches of all.
+    fn fold_runs(&mut self, is_one: fn(&SpanOperation, &SpanOperation) -> bool) {
+        let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for later in 0..self.operations.len() {
+            let Operation::Ran(Ran { id: Some(id), .. }) = &self.operations[later].operation else { continue };
+            let same = known.entry(id.clone()).or_default();
+            let earlier = same.iter().rposition(|place| {
+                is_one(&self.operations[*place], &self.operations[later]) && self.is_run_again(*place, later)
+            });
+            let place = earlier.map(|earlier| std::mem::replace(&mut same[earlier], later));
+            let Some(place) = place else {
+                same.push(later);
+                continue;
+            };
+            counts.insert(place, later);
+            self.operations[place].is_repeated = true;
+            let earlier = self.operations[place].operation.clone();
+            if let (Operation::Ran(last), Operation::Ran(earlier)) = (&mut self.operations[later].operation, earlier) {
+                run(last, earlier);
+            }
+        }
+        if counts.is_empty() {
+            return;
+        }
+        self.notes
+            .push(format!("{} with the call of a later one, which counts", plural(counts.len(), "run of a tool")));
+        for place in counts.keys().rev().copied().collect::<Vec<_>>() {
+            let last = counts.get(&counts[&place]).copied();
+            counts.entry(place).and_modify(|later| *later = last.unwrap_or(*later));
+        }
+        for within in self.operations.iter_mut().filter_map(|done| done.within.as_mut()) {
+            *within = counts.get(within).copied().unwrap_or(*within);
+        }
+    }
+
+    fn is_run_again(&self, place: usize, later: usize) -> bool {
+        let (one, other) = (&self.operations[place], &self.operations[later]);
+        let (Operation::Ran(earlier), Operation::Ran(last)) = (&one.operation, &other.operation) else { return false };
+        !one.is_repeated
+            && !other.is_repeated
+            && earlier.tool == last.tool
+            && (earlier.arguments == last.arguments || earlier.arguments.is_none() || last.arguments.is_none())
+            && !self
+                .completions()
+                .map(middle)
+                .any(|middle| one.at_ns.min(other.at_ns) < middle && middle <= one.at_ns.max(other.at_ns))
+    }
+
+    /// What ranks the results of the search before it is a part of that search.
+    fn fold_ranked(&mut self) {
+        for place in 0..self.operations.len() {
+            let Operation::Found(ranked) = &self.operations[place].operation else { continue };
+            if !ranked.ranks || self.operations[place].is_repeated {
+                continue;
+            }
+            let is_same = |found: &Found| {
+                !found.ranks && (ranked.query.is_none() || found.query.is_none() || ranked.query == found.query)
+            };
+            let before = (0..place).rev().map(|at| (at, &self.operations[at])).filter(|(_, done)| !done.is_repeated);
+            let search = before.take_while(|(_, done)| !matches!(done.operation, Operation::Completed(_))).find_map(
+                |(at, done)| matches!(&done.operation, Operation::Found(found) if is_same(found)).then_some(at),
+            );
+            let Some(search) = search else { continue };
+            let documents = ranked.documents.clone();
+            self.operations[place].is_repeated = true;
+            if let Operation::Found(found) = &mut self.operations[search].operation {
+                found.documents = documents.or(found.documents.take());
+            }
+        }
+    }
+
+    /// Deeds that two instrumentations report, one around the other: the outer one counts.
+    fn fold_within(&mut self) {
+        for place in 0..self.operations.len() {
+            let operation = self.operations[place].operation.clone();
+            let same = self.around(place).find(|outer| match (&self.operations[*outer].operation, &operation) {
+                (Operation::Completed(_), Operation::Completed(_)) | (Operation::Found(_), Operation::Found(_)) => true,
+                (Operation::Ran(outer), Operation::Ran(inner)) => {
+                    let is_shown = inner.arguments.is_some() && outer.arguments == inner.arguments;
+                    (outer.tool == inner.tool || is_shown && is_tool(&outer.tool, &inner.tool))
+                        && (outer.id == inner.id || outer.id.is_none() || inner.id.is_none())
+                }
+                _ => false,
+            });
+            let Some(outer) = same else { continue };
+            self.operations[place].is_repeated = true;
+            match (&mut self.operations[outer].operation, operation) {
+                (Operation::Completed(outer), Operation::Completed(inner)) => complete(outer, inner),
+                (Operation::Found(outer), Operation::Found(inner)) => {
+                    *outer = Found {
+                        query: outer.query.take().or(inner.query),
+                        base: outer.base.take().or(inner.base),
+                        documents: outer.documents.take().or(inner.documents),
+                        without_learned: outer.without_learned.take().or(inner.without_learned),
+                        learned: outer.learned.take().or(inner.learned),
+                        ranks: outer.ranks && inner.ranks,
+                    }
+                }
+                (Operation::Ran(outer), Operation::Ran(inner)) => run(outer, inner),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether two runs of one call may be one: they overlap in time, or their times are unknown.
+fn is_side_by_side(one: &SpanOperation, other: &SpanOperation) -> bool {
+    let (first, second) = if one.at_ns <= other.at_ns { (one, other) } else { (other, one) };
+    let end = first.at_ns.saturating_add(first.took_us.saturating_mul(1_000));
+    !(one.is_timed && other.is_timed) || first.at_ns == second.at_ns || second.at_ns < end
+}
+
+fn run(outer: &mut Ran, inner: Ran) {
+    *outer = Ran {
+        tool: std::mem::take(&mut outer.tool),
+        id: outer.id.take().or(inner.id),
+        arguments: outer.arguments.take().or(inner.arguments),
+        result: outer.result.take().or(inner.result),
+        outcome: outer.outcome.take().or(inner.outcome),
+    };
+}
+
+fn complete(outer: &mut Completed, inner: Completed) {
+    *outer = Completed {
+        model: std::mem::take(&mut outer.model),
+        input: outer.input.take().or(inner.input),
+        output: outer.output.take().or(inner.output),
+        finish: outer.finish.take().or(inner.finish),
+        input_tokens: outer.input_tokens.or(inner.input_tokens),
+        cached_tokens: outer.cached_tokens.or(inner.cached_tokens),
+        cache_write_tokens: outer.cache_write_tokens.or(inner.cache_write_tokens),
+        output_tokens: outer.output_tokens.or(inner.output_tokens),
+    };
+}
