@@ -351,6 +351,21 @@ fn check_all(expectation: &CallExpectation, all: &[Called<'_>], patterns: &Patte
     if holds { Ok(()) } else { Err(seen(all)) }
 }
 
+/// Differences of clocks, in microseconds.
+const CLOCKS_US: u64 = 1_000;
+
+/// Whether a call came after another: where times of their runs are shown, it began when the other had ended; else it stands
+/// after it. Each is given with its place.
+fn follows((place, call): (usize, &ToolCalled), (before, first): (usize, &ToolCalled)) -> bool {
+    match (first.began_us, call.began_us) {
+        (Some(first_us), Some(began_us)) => {
+            let had_ended = first_us.saturating_add(first.took_us) <= began_us.saturating_add(CLOCKS_US);
+            had_ended && (first_us, before) < (began_us, place)
+        }
+        _ => before < place,
+    }
+}
+
 /// Every call of `second` that ran follows some call of `first` in the same turn, and both succeeded. The scope is one
 /// turn because the order of work is per query: a search in an earlier turn does not excuse a later one.
 fn before(
@@ -361,5 +376,8 @@ fn before(
 ) -> bool {
     let mut seconds = all.iter().enumerate().filter(|(_, call)| ran(second, call));
     all.iter().any(|call| fit(second, call))
-        && seconds.all(|(at, call)| all[..at].iter().any(|one| one.turn == call.turn && fit(first, one)))
+        && seconds.all(|(at, call)| {
+            let mut firsts = all.iter().enumerate().filter(|(_, one)| one.turn == call.turn && fit(first, one));
+            firsts.any(|(before, one)| follows((at, call.call), (before, one.call)))
+        })
 }

@@ -130,6 +130,34 @@ fn an_earlier_turn_does_not_excuse_a_later_one() {
 }
 
 #[test]
+fn a_call_comes_before_another_if_its_run_ended_when_the_other_began() {
+    let expect = |one: &str, other: &str| format!("{{calls: [{{before: [{one}, {other}]}}]}}");
+    // Begin and duration of two runs, in seconds, in the order of the trace.
+    let ran = |times: [(u64, u64); 2]| {
+        move |story: Story| {
+            let mut story = calling(&[("a", json!({})), ("b", json!({}))])(story);
+            let mut times = times.into_iter();
+            story.each(|what| {
+                if let What::ToolCalled(call) = what {
+                    let (began, took) = times.next().expect("two calls");
+                    (call.began_us, call.took_us) = (Some(began * 1_000_000), took * 1_000_000);
+                }
+            });
+            story
+        }
+    };
+    for (times, first, second) in [
+        ([(1, 4), (2, 1)], false, false),
+        ([(1, 1), (1, 1)], false, false),
+        ([(1, 1), (2, 1)], true, false),
+        ([(3, 1), (1, 1)], false, true),
+    ] {
+        assert_eq!(holds(&expect("a", "b"), ran(times)), first, "{times:?}");
+        assert_eq!(holds(&expect("b", "a"), ran(times)), second, "{times:?}");
+    }
+}
+
+#[test]
 fn arguments_by_value_by_pattern_and_by_schema() {
     let with = |condition: &str| format!("{{calls: [{{superset: [{{tool: t, arguments: {{a: {condition}}}}}]}}]}}");
     let call = |value: Value| {

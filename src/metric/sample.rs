@@ -212,8 +212,9 @@ impl Story {
     }
 
     pub(crate) fn call(self, tool: &str, arguments: Value, outcome: ToolOutcome) -> Self {
-        let (call, id, took_us, tool) = (0, "c".into(), 1, tool.into());
-        self.push(What::ToolCalled(ToolCalled { call, id, tool, arguments, outcome, took_us, attempts: Vec::new() }))
+        let (call, id, began_us, took_us, tool) = (0, "c".into(), None, 1, tool.into());
+        let attempts = Vec::new();
+        self.push(What::ToolCalled(ToolCalled { call, id, tool, arguments, outcome, began_us, took_us, attempts }))
     }
 
     pub(crate) fn rejected(self, tool: &str) -> Self {

@@ -102,7 +102,8 @@ pub enum CallExpectation {
     /// All of these succeed, in any order; others may happen too.
     Superset(Vec<CallPattern>),
     /// Every call of the second that runs comes after a successful call of the first in the same turn; both succeed. Calls
-    /// of one message come in the order in which they stand there.
+    /// of one message come in the order in which they stand there, unless imported spans show when they ran: then the first
+    /// must have ended when the second begins.
     Before(Vec<CallPattern>),
     /// Tried exactly once.
     ExactlyOnce(CallPattern),

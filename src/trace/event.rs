@@ -140,6 +140,9 @@ pub struct ToolCalled {
     pub arguments: Value,
     /// Its outcome.
     pub outcome: ToolOutcome,
+    /// When its run began, in microseconds of the trial's clock, if a span shows it. Older readers ignore it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_us: Option<u64>,
     /// Duration, in microseconds.
     pub took_us: u64,
     /// HTTP attempts, for tools that call a service.

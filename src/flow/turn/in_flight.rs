@@ -71,6 +71,7 @@ impl<A: Agent> Turn<'_, A> {
             tool: call.name.clone(),
             arguments: arguments.clone(),
             outcome: ran_out(),
+            began_us: None,
             took_us: 0,
             attempts: Vec::new(),
         };

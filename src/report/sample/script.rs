@@ -96,10 +96,10 @@ impl Script {
     fn tool(&mut self, tool: &str, arguments: Value, took_us: u64, outcome: ToolOutcome) {
         let call = self.call - 1;
         let id = format!("call_{call}");
-        let attempts = Vec::new();
+        let (tool, began_us, attempts) = (tool.into(), None, Vec::new());
         self.push(
             took_us,
-            What::ToolCalled(ToolCalled { call, id, tool: tool.into(), arguments, outcome, took_us, attempts }),
+            What::ToolCalled(ToolCalled { call, id, tool, arguments, outcome, began_us, took_us, attempts }),
         );
     }
 

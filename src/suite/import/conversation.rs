@@ -219,7 +219,8 @@ impl TraceBuilder {
             if broken {
                 self.broken.push(id.clone());
             }
-            let called = ToolCalled { call, id, tool, arguments, outcome, took_us: 0, attempts: Vec::new() };
+            let (began_us, took_us, attempts) = (None, 0, Vec::new());
+            let called = ToolCalled { call, id, tool, arguments, outcome, began_us, took_us, attempts };
             self.push(What::ToolCalled(called));
         }
         Ok(())

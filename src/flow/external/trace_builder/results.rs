@@ -152,6 +152,7 @@ impl TraceBuilder<'_> {
             tool: call.tool,
             arguments: call.arguments,
             outcome,
+            began_us: None,
             took_us: micros(took),
             attempts: attempts_of(&call.attempts),
         };

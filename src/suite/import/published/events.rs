@@ -196,7 +196,8 @@ impl Telling<'_> {
         };
         let took_us = micros(call.took_ms, "took_ms")?;
         let tool = call.tool.clone();
-        Ok(What::ToolCalled(ToolCalled { call: ordinal, id, tool, arguments, outcome, took_us, attempts: Vec::new() }))
+        let (call, began_us, attempts) = (ordinal, None, Vec::new());
+        Ok(What::ToolCalled(ToolCalled { call, id, tool, arguments, outcome, began_us, took_us, attempts }))
     }
 
     /// The result of a search, if the trace has a part of it.

@@ -149,7 +149,8 @@ impl<'s> Events<'s> {
             };
             let (id, tool, arguments) = (asked.id.clone(), asked.tool.clone(), asked.arguments.clone());
             let at = done.at_ns.saturating_add(done.took_us * 1_000);
-            let called = ToolCalled { call, id, tool, arguments, outcome, took_us: 0, attempts: Vec::new() };
+            let (began_us, took_us, attempts) = (None, 0, Vec::new());
+            let called = ToolCalled { call, id, tool, arguments, outcome, began_us, took_us, attempts };
             self.push(at, What::ToolCalled(called));
         }
     }
@@ -189,6 +190,7 @@ impl<'s> Events<'s> {
                 tool: ran.tool.clone(),
                 arguments: ran.arguments.clone().unwrap_or_default(),
                 outcome: outcome.clone(),
+                began_us: None,
                 took_us: 0,
                 attempts: Vec::new(),
             };
@@ -197,8 +199,9 @@ impl<'s> Events<'s> {
         });
         self.runs.insert(place, event);
         self.got.push((event, self.events.len()));
+        let began_us = done.is_timed.then(|| done.at_ns.saturating_sub(self.began) / 1_000);
         if let What::ToolCalled(call) = &mut self.events[event].what {
-            (call.outcome, call.took_us) = (outcome, done.took_us);
+            (call.outcome, call.began_us, call.took_us) = (outcome, began_us, done.took_us);
             // Some instrumentations lose the arguments of calls that were streamed.
             let is_empty = call.arguments.as_object().is_none_or(serde_json::Map::is_empty);
             match &ran.arguments {
