@@ -109,7 +109,7 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
     events.push(began, What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None });
     let mut logged = story.logged.iter().peekable();
     for (number, turn) in (0..).zip(turns) {
-        events.begin(number);
+        events.begin(number, turn.query.clone());
         if has_contents {
             let missing = || ConversationError::Source(format!("no span says what turn {} was asked", number + 1));
             let query = turn.query.clone().ok_or_else(missing)?;
@@ -155,9 +155,20 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
             plural(events.late, "run or result")
         ));
     }
-    if events.other_arguments > 0 {
-        let runs = plural(events.other_arguments, "run of a tool");
-        notes.push(format!("{runs} with other arguments than the model's call, which counts"));
+    if events.other_values > 0 {
+        let runs = plural(events.other_values, "run of a tool");
+        notes.push(format!("{runs} with other arguments than the model's call: those of the run count"));
+    }
+    if events.other_names > 0 {
+        let runs = plural(events.other_names, "run of a tool");
+        notes.push(format!("{runs} with arguments of other names than the model's call, which counts"));
+    }
+    let shows_work = |done: &SpanOperation| !matches!(done.operation, Operation::Agent { .. } | Operation::Vectors);
+    if !story.operations.iter().any(shows_work) {
+        absent.extend([Member::Completions, Member::Calls, Member::Arguments, Member::Passages]);
+        notes.push(
+            "no span shows a completion, a run of a tool or a search: what the agent called is unknown".to_owned(),
+        );
     }
     absent.sort_unstable();
     absent.dedup();
@@ -185,3 +196,6 @@ fn earlier(story: &Story, first: Option<&SpanTurn>) -> Vec<String> {
     asked.pop();
     asked
 }
+
+#[cfg(test)]
+mod tests;

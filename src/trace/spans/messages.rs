@@ -156,8 +156,14 @@ fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
             Some(other) => add(&mut one.text, &plain(other)),
         }
     }
-    let calls = object.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-    one.calls.extend(calls.filter_map(call));
+    let calls = object.get("tool_calls").and_then(Value::as_array).into_iter().flatten().filter_map(call);
+    // LangChain repeats the calls of the content.
+    let known = one.calls.len();
+    for call in calls {
+        if call.id.is_empty() || one.calls[..known].iter().all(|one| one.id != call.id) {
+            one.calls.push(call);
+        }
+    }
     one.calls.extend(object.get("function_call").and_then(call));
     one.answers = text(&["tool_call_id", "id"]).filter(|_| one.role == "tool").map(str::to_owned);
     // A message may hold nothing but results.

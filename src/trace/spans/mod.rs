@@ -18,6 +18,7 @@ mod turns;
 
 pub(crate) use json::is_export;
 pub(crate) use meaning::{Completed, Found, Operation, Ran, is_tool};
+pub(crate) use messages::{Call, Said};
 pub(crate) use published::REWARD;
 #[cfg(not(front_door_only))]
 pub use published::published;

@@ -1,17 +1,19 @@
-//! The events of a story, turn by turn.
+//! The events of a story, turn by turn; `calls` joins what completions, runs and inputs say of one call.
+
+mod calls;
 
 use super::super::conversation::empty_answer;
 use super::super::error::ConversationError;
 use crate::platform::secrets;
 use crate::provider::tool_result;
 use crate::trace::answer::{is_blank, without_reasoning};
-use crate::trace::spans::{Completed, Found, Operation, Ran, SpanOperation, SpanTurn, Story};
+use crate::trace::spans::{Completed, Found, Operation, Said, SpanOperation, SpanTurn, Story};
 use crate::trace::{
-    Answer, Completion, Event, FlowSearch, Hit, ModelCalled, Reply, SearchResult, ToolCalled, ToolOutcome, ToolResult,
-    TurnEnded, TurnOutcome, What,
+    Answer, Completion, Event, FlowSearch, Hit, ModelCalled, Reply, SearchResult, ToolOutcome, ToolResult, TurnEnded,
+    TurnOutcome, What,
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const NOT_RECORDED: &str = "not recorded";
 
@@ -20,6 +22,8 @@ pub(super) struct Events<'s> {
     story: &'s Story,
     began: u64,
     turn: u32,
+    /// The user's words in the turn.
+    query: Option<String>,
     completions: u32,
     pub(super) events: Vec<Event>,
     /// Calls without a result: index of the event.
@@ -37,7 +41,10 @@ pub(super) struct Events<'s> {
     /// Results of calls of earlier turns.
     pub(super) late: usize,
     pub(super) without_arguments: usize,
-    pub(super) other_arguments: usize,
+    /// Runs with other values than the model's call gives.
+    pub(super) other_values: usize,
+    /// Runs with arguments of other names than those of the model's call.
+    pub(super) other_names: usize,
 }
 
 impl<'s> Events<'s> {
@@ -46,6 +53,7 @@ impl<'s> Events<'s> {
             story,
             began,
             turn: 0,
+            query: None,
             completions: 0,
             events: Vec::new(),
             waiting: Vec::new(),
@@ -56,18 +64,29 @@ impl<'s> Events<'s> {
             got: Vec::new(),
             late: 0,
             without_arguments: 0,
-            other_arguments: 0,
+            other_values: 0,
+            other_names: 0,
         }
     }
 
-    pub(super) fn begin(&mut self, turn: u32) {
-        (self.turn, self.first) = (turn, self.events.len());
+    pub(super) fn begin(&mut self, turn: u32, query: Option<String>) {
+        (self.turn, self.query, self.first) = (turn, query, self.events.len());
         (self.words, self.called_since, self.got) = (None, false, Vec::new());
     }
 
     pub(super) fn push(&mut self, at_ns: u64, what: What) {
-        let at_us = at_ns.saturating_sub(self.began) / 1_000;
+        let at_us = self.micros(at_ns);
         self.events.push(Event { at_us, conversation: 0, turn: self.turn, what });
+    }
+
+    /// A time in microseconds since the first turn began.
+    fn micros(&self, at_ns: u64) -> u64 {
+        at_ns.saturating_sub(self.began) / 1_000
+    }
+
+    /// The time of a span, unless it is impossible.
+    fn began_us(&self, done: &SpanOperation) -> Option<u64> {
+        done.is_timed.then(|| self.micros(done.at_ns))
     }
 
     pub(super) fn tell(&mut self, place: usize) {
@@ -82,14 +101,30 @@ impl<'s> Events<'s> {
 
     fn completed(&mut self, place: usize, done: &SpanOperation, completed: &Completed) {
         let input = completed.input.as_deref().unwrap_or_default();
-        let asked = (0..input.len()).rfind(|at| input[*at].is_user()).unwrap_or_default();
-        for (at, said) in input.iter().enumerate().filter(|(_, said)| said.role == "tool" || said.role == "function") {
-            let Some(call) = self.call_of(said.answers.as_deref(), None) else { continue };
-            if call < self.first && at > asked {
-                self.late += 1;
+        let asked = self.asked(input);
+        let shown = &input[asked.map_or(0, |asked| asked + 1)..];
+        let ids: BTreeSet<&str> = shown.iter().flat_map(|said| &said.calls).map(|call| call.id.as_str()).collect();
+        let mut claimed = BTreeSet::new();
+        for (at, said) in input.iter().enumerate() {
+            for call in said.calls.iter().filter(|_| asked.is_none_or(|asked| at > asked)) {
+                self.shown(done.at_ns, call, &ids, &mut claimed);
+            }
+            if said.role != "tool" && said.role != "function" {
                 continue;
             }
-            self.got.push((call, self.events.len()));
+            let id = said.answers.as_deref();
+            let call = match (self.call_of(id, None), self.without_result(id)) {
+                (Some(call), _) if call < self.first && at > asked.unwrap_or_default() => {
+                    self.late += 1;
+                    continue;
+                }
+                (Some(call), _) => {
+                    self.got.push((call, self.events.len()));
+                    call
+                }
+                (None, Some(call)) => call,
+                (None, None) => continue,
+            };
             if let What::ToolCalled(call) = &mut self.events[call].what
                 && call.arguments.is_object()
             {
@@ -140,79 +175,15 @@ impl<'s> Events<'s> {
             (self.words, self.called_since) = (Some((self.events.len(), said.text.clone())), false);
         }
         for asked in output.iter().flat_map(|said| &said.calls) {
-            let broken = !asked.arguments.is_object();
-            self.waiting.push(self.events.len());
-            let outcome = if broken {
-                ToolOutcome::not_executed("not_json", "its arguments are not a JSON object")
-            } else {
-                ToolOutcome::not_executed("no_result", "no span and no message gives a result of this call")
-            };
-            let (id, tool, arguments) = (asked.id.clone(), asked.tool.clone(), asked.arguments.clone());
-            let at = done.at_ns.saturating_add(done.took_us * 1_000);
-            let (began_us, took_us, attempts) = (None, 0, Vec::new());
-            let called = ToolCalled { call, id, tool, arguments, outcome, began_us, took_us, attempts };
-            self.push(at, What::ToolCalled(called));
+            self.asked_for(call, done.at_ns.saturating_add(done.took_us * 1_000), asked);
         }
     }
 
-    /// Takes the first call without a result that has this id, or this name where one of the two has no id: of this turn,
-    /// else of an earlier one.
-    fn call_of(&mut self, id: Option<&str>, tool: Option<&str>) -> Option<usize> {
-        let fits = |place: &usize| match &self.events[*place].what {
-            What::ToolCalled(call) => match id.filter(|id| !id.is_empty() && !call.id.is_empty()) {
-                Some(id) => call.id == id,
-                None => tool.is_none_or(|tool| call.tool == tool),
-            },
-            _ => false,
-        };
-        let own = self.waiting.iter().position(|place| *place >= self.first && fits(place));
-        let found = own.or_else(|| self.waiting.iter().position(fits))?;
-        Some(self.waiting.remove(found))
-    }
-
-    fn ran(&mut self, place: usize, done: &SpanOperation, ran: &Ran) {
-        let event = self.call_of(ran.id.as_deref(), Some(&ran.tool));
-        if event.is_some_and(|event| event < self.first) {
-            self.late += 1;
-            return;
-        }
-        if event.is_none() && ran.arguments.is_none() {
-            self.without_arguments += 1;
-        }
-        let outcome = match (&done.failed, &ran.result) {
-            (Some(message), _) => ToolOutcome::Failed { message: message.clone(), retryable: false },
-            (None, result) => ToolOutcome::Ok(ToolResult::other(result.clone().unwrap_or_default())),
-        };
-        let event = event.unwrap_or_else(|| {
-            let called = ToolCalled {
-                call: self.completions.saturating_sub(1),
-                id: ran.id.clone().unwrap_or_default(),
-                tool: ran.tool.clone(),
-                arguments: ran.arguments.clone().unwrap_or_default(),
-                outcome: outcome.clone(),
-                began_us: None,
-                took_us: 0,
-                attempts: Vec::new(),
-            };
-            self.push(done.at_ns, What::ToolCalled(called));
-            self.events.len() - 1
-        });
-        self.runs.insert(place, event);
-        self.got.push((event, self.events.len()));
-        let began_us = done.is_timed.then(|| done.at_ns.saturating_sub(self.began) / 1_000);
-        if let What::ToolCalled(call) = &mut self.events[event].what {
-            (call.outcome, call.began_us, call.took_us) = (outcome, began_us, done.took_us);
-            // Some instrumentations lose the arguments of calls that were streamed.
-            let is_empty = call.arguments.as_object().is_none_or(serde_json::Map::is_empty);
-            match &ran.arguments {
-                Some(arguments) if is_empty => call.arguments.clone_from(arguments),
-                Some(arguments) if *arguments != call.arguments => self.other_arguments += 1,
-                _ => {}
-            }
-            if call.id.is_empty() {
-                call.id = ran.id.clone().unwrap_or_default();
-            }
-        }
+    /// Place of the user's words in the input of a completion: those of the turn, else the last ones.
+    fn asked(&self, input: &[Said]) -> Option<usize> {
+        // Frameworks write reminders as the user.
+        let is_query = |said: &Said| said.is_user() && Some(&said.text) == self.query.as_ref();
+        input.iter().rposition(is_query).or_else(|| input.iter().rposition(Said::is_user))
     }
 
     /// A search within a run of a tool is its result, and so is one with the query of a call of the last completion;
@@ -240,6 +211,7 @@ impl<'s> Events<'s> {
                 ToolOutcome::Unseen { reason: reason.to_owned() }
             }
         };
+        let began_us = self.began_us(done);
         let run = self.story.around(place).find_map(|outer| self.runs.get(&outer).copied());
         let run = run.or_else(|| {
             let called = (self.first..self.events.len()).find(|event| match &self.events[*event].what {
@@ -255,6 +227,7 @@ impl<'s> Events<'s> {
                 self.got.push((called, self.events.len()));
                 if let What::ToolCalled(call) = &mut self.events[called].what {
                     call.outcome = ToolOutcome::Ok(ToolResult::other(Value::Null));
+                    (call.began_us, call.took_us) = (began_us, done.took_us);
                 }
             }
             Some(called)

@@ -1,0 +1,184 @@
+//! Calls of tools: each counts once, whether the completion that asked for it, its run or a later input shows it.
+
+use super::Events;
+use crate::provider::tool_result;
+use crate::trace::spans::{Call, Ran, SpanOperation};
+use crate::trace::{ToolCalled, ToolOutcome, ToolResult, What};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+impl Events<'_> {
+    /// Adds a call of the model, without a result.
+    pub(super) fn asked_for(&mut self, call: u32, at_ns: u64, asked: &Call) {
+        let outcome = if asked.arguments.is_object() {
+            ToolOutcome::not_executed("no_result", "no span and no message gives a result of this call")
+        } else {
+            ToolOutcome::not_executed("not_json", "its arguments are not a JSON object")
+        };
+        self.waiting.push(self.events.len());
+        let (id, tool, arguments) = (asked.id.clone(), asked.tool.clone(), asked.arguments.clone());
+        let (began_us, took_us, attempts) = (None, 0, Vec::new());
+        let called = ToolCalled { call, id, tool, arguments, outcome, began_us, took_us, attempts };
+        self.push(at_ns, What::ToolCalled(called));
+    }
+
+    /// Adds a call that the input of a completion shows in its turn, unless spans show it: its completion, its run or its
+    /// search. `ids` are those of all calls that the input shows, and `claimed` the events that are known to be some of them.
+    pub(super) fn shown(&mut self, at_ns: u64, shown: &Call, ids: &BTreeSet<&str>, claimed: &mut BTreeSet<usize>) {
+        let free = |fits: &dyn Fn(&What) -> bool| {
+            (self.first..self.events.len()).find(|at| !claimed.contains(at) && fits(&self.events[*at].what))
+        };
+        let has_id = !shown.id.is_empty();
+        let by_id = |what: &What| matches!(what, What::ToolCalled(call) if has_id && call.id == shown.id);
+        // A run has no id, or one of its framework.
+        let of_tool = |what: &What, fits: &dyn Fn(&ToolCalled) -> bool| match what {
+            What::ToolCalled(call) => {
+                call.tool == shown.tool
+                    && !(has_id && ids.contains(call.id.as_str()) && !call.id.is_empty())
+                    && fits(call)
+            }
+            _ => false,
+        };
+        let same = |what: &What| of_tool(what, &|call| call.arguments == shown.arguments);
+        let alone = |what: &What| of_tool(what, &|call| !has_id || call.id.is_empty() || call.arguments.is_null());
+        let query = tool_result::query(&shown.arguments);
+        let search = |what: &What| matches!(what, What::Searched(search) if !query.is_empty() && search.query == query);
+        let known = free(&by_id).or_else(|| free(&same)).or_else(|| free(&alone)).or_else(|| free(&search));
+        claimed.insert(known.unwrap_or(self.events.len()));
+        let Some(place) = known else {
+            self.called_since = true;
+            return self.asked_for(self.completions.saturating_sub(1), at_ns, shown);
+        };
+        let event = &mut self.events[place];
+        match &mut event.what {
+            What::ToolCalled(call) => {
+                if call.id.is_empty() {
+                    call.id.clone_from(&shown.id);
+                }
+                if call.arguments.is_null() {
+                    call.arguments.clone_from(&shown.arguments);
+                    self.without_arguments = self.without_arguments.saturating_sub(1);
+                }
+            }
+            What::Searched(search) => {
+                let outcome = std::mem::replace(&mut search.outcome, ToolOutcome::Ok(ToolResult::other(Value::Null)));
+                event.what = What::ToolCalled(ToolCalled {
+                    call: self.completions.saturating_sub(1),
+                    id: shown.id.clone(),
+                    tool: shown.tool.clone(),
+                    arguments: shown.arguments.clone(),
+                    outcome,
+                    began_us: Some(event.at_us),
+                    took_us: search.took_us,
+                    attempts: Vec::new(),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the first call without a result that has this id, or this name where one of the two has no id: of this turn,
+    /// else of an earlier one.
+    pub(super) fn call_of(&mut self, id: Option<&str>, tool: Option<&str>) -> Option<usize> {
+        let fits = |place: &usize| match &self.events[*place].what {
+            What::ToolCalled(call) => match id.filter(|id| !id.is_empty() && !call.id.is_empty()) {
+                Some(id) => call.id == id,
+                None => tool.is_none_or(|tool| call.tool == tool),
+            },
+            _ => false,
+        };
+        let own = self.waiting.iter().position(|place| *place >= self.first && fits(place));
+        let found = own.or_else(|| self.waiting.iter().position(fits))?;
+        Some(self.waiting.remove(found))
+    }
+
+    /// Calls of the turn with an id.
+    fn calls_with<'e>(&'e self, id: Option<&'e str>) -> impl Iterator<Item = usize> + 'e {
+        let of = move |at: &usize| match &self.events[*at].what {
+            What::ToolCalled(call) => id.is_some_and(|id| !id.is_empty() && call.id == id),
+            _ => false,
+        };
+        (self.first..self.events.len()).filter(of)
+    }
+
+    /// A call of the turn that ran, by a span that does not say with which result.
+    pub(super) fn without_result(&self, id: Option<&str>) -> Option<usize> {
+        let nothing = ToolOutcome::Ok(ToolResult::Other(Value::Null));
+        let is_it = |at: &usize| matches!(&self.events[*at].what, What::ToolCalled(call) if call.outcome == nothing);
+        self.calls_with(id).find(is_it)
+    }
+
+    pub(super) fn ran(&mut self, place: usize, done: &SpanOperation, ran: &Ran) {
+        let same = |events: &Self| events.calls_with(ran.id.as_deref()).collect::<Vec<_>>();
+        let known = self.call_of(ran.id.as_deref(), Some(&ran.tool));
+        // By another clock, its result may have been read before it.
+        let is_new = |events: &Self, at: &usize| !events.runs.values().any(|event| event == at);
+        let event = known.or_else(|| same(self).into_iter().find(|at| is_new(self, at)));
+        if event.is_some_and(|event| event < self.first) {
+            self.late += 1;
+            return;
+        }
+        // One call may run more than once.
+        let asked = |at: &usize| match &self.events[*at].what {
+            What::ToolCalled(call) => Some(call.arguments.clone()),
+            _ => None,
+        };
+        let arguments = ran.arguments.clone().or_else(|| same(self).last().and_then(asked)).unwrap_or_default();
+        self.without_arguments += usize::from(event.is_none() && arguments.is_null());
+        let outcome = match (&done.failed, &ran.result) {
+            (Some(message), _) => ToolOutcome::Failed { message: message.clone(), retryable: false },
+            (None, result) => ToolOutcome::Ok(ToolResult::other(result.clone().unwrap_or_default())),
+        };
+        let event = event.unwrap_or_else(|| {
+            let called = ToolCalled {
+                call: self.completions.saturating_sub(1),
+                id: ran.id.clone().unwrap_or_default(),
+                tool: ran.tool.clone(),
+                arguments,
+                outcome: outcome.clone(),
+                began_us: None,
+                took_us: 0,
+                attempts: Vec::new(),
+            };
+            self.push(done.at_ns, What::ToolCalled(called));
+            self.events.len() - 1
+        });
+        self.runs.insert(place, event);
+        self.got.push((event, self.events.len()));
+        let began_us = self.began_us(done);
+        if let What::ToolCalled(call) = &mut self.events[event].what {
+            if ran.result.is_some() || done.failed.is_some() || !matches!(call.outcome, ToolOutcome::Ok(_)) {
+                call.outcome = outcome;
+            }
+            (call.began_us, call.took_us) = (began_us, done.took_us);
+            // Some instrumentations lose the arguments of calls that were streamed.
+            let is_empty = call.arguments.as_object().is_none_or(serde_json::Map::is_empty);
+            match &ran.arguments {
+                Some(arguments) if is_empty => call.arguments.clone_from(arguments),
+                Some(arguments) if *arguments == call.arguments => {}
+                Some(arguments) if ran_with(&mut call.arguments, arguments) => self.other_values += 1,
+                Some(_) => self.other_names += 1,
+                None => {}
+            }
+            if call.id.is_empty() {
+                call.id = ran.id.clone().unwrap_or_default();
+            }
+        }
+    }
+}
+
+/// Completes the arguments of a call by those that its run had, which count; `false` if none has the name of one of the
+/// call: then they are written in another form, not as the tool has them.
+fn ran_with(asked: &mut Value, ran: &Value) -> bool {
+    let (Some(asked), Some(ran)) = (asked.as_object_mut(), ran.as_object()) else { return false };
+    if !ran.keys().any(|name| asked.contains_key(name)) {
+        return false;
+    }
+    for (name, value) in ran {
+        let read = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        if read.is_none() || read.as_ref() != asked.get(name) {
+            asked.insert(name.clone(), value.clone());
+        }
+    }
+    true
+}

@@ -1,0 +1,219 @@
+//! What becomes an event of which spans: each call once, with what it ran with and what came of it.
+
+use super::{Record, records};
+use crate::trace::{Member, ToolCalled, ToolOutcome, ToolResult, What, cut_off};
+use serde_json::{Value, json};
+
+/// A span that lasts from a second to another, below the span 1 unless it is that.
+fn span(id: u64, (from, to): (f64, f64), attributes: &Value) -> Value {
+    let at =
+        |second: f64| 1_700_000_000_000_000_000_u64 + u64::try_from((second * 1e6) as i64).expect("a time") * 1_000;
+    let parent = if id == 1 { String::new() } else { format!("{:016x}", 1) };
+    json!({"traceId": format!("{:032x}", 1), "spanId": format!("{id:016x}"), "parentSpanId": parent, "name": "a span",
+        "startTimeUnixNano": at(from), "endTimeUnixNano": at(to), "attributes": attributes})
+}
+
+fn agent() -> Value {
+    span(
+        1,
+        (0.0, 9.0),
+        &json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.input.messages": [user("q?")],
+            "gen_ai.output.messages": [{"role": "assistant", "content": "It is 30 days."}]}),
+    )
+}
+
+fn user(words: &str) -> Value {
+    json!({"role": "user", "content": words})
+}
+
+fn made(id: &str, tool: &str, arguments: &Value) -> Value {
+    let function = json!({"name": tool, "arguments": arguments.to_string()});
+    json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "function": function}]})
+}
+
+fn result(id: &str, content: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": id, "content": content})
+}
+
+fn chat(id: u64, at: (f64, f64), input: &[Value], output: &Value) -> Value {
+    let told =
+        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": input, "gen_ai.output.messages": [output]});
+    span(id, at, &told)
+}
+
+fn run(id: u64, at: (f64, f64), more: &Value) -> Value {
+    let mut told = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "refund"});
+    for (name, value) in more.as_object().expect("attributes") {
+        told[format!("gen_ai.tool.call.{name}")] = value.clone();
+    }
+    span(id, at, &told)
+}
+
+fn read(spans: &[Value]) -> Vec<Record> {
+    let file = json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).to_string();
+    records(file.as_bytes()).expect("spans").0
+}
+
+fn calls(spans: &[Value]) -> Vec<ToolCalled> {
+    let told = read(spans).remove(0).told.expect("a story");
+    let call = |what| if let What::ToolCalled(call) = what { Some(call) } else { None };
+    told.events.into_iter().filter_map(|event| call(event.what)).collect()
+}
+
+fn told(spans: &[Value]) -> Vec<(String, Value, ToolOutcome)> {
+    calls(spans).into_iter().map(|call| (call.tool, call.arguments, call.outcome)).collect()
+}
+
+fn ok(value: &str) -> ToolOutcome {
+    ToolOutcome::Ok(ToolResult::other(value.into()))
+}
+
+fn answer() -> Value {
+    json!({"role": "assistant", "content": "It is 30 days."})
+}
+
+#[test]
+fn a_call_that_only_an_input_shows_was_made_once_and_has_the_result_that_the_input_shows() {
+    let amount = json!({"amount": 500});
+    let shown = [user("q?"), made("c1", "refund", &amount), result("c1", "refunded")];
+    let last = chat(4, (3.0, 4.0), &shown, &answer());
+    let asked = chat(2, (0.5, 1.0), &shown[..1], &shown[1]);
+    let more = [&shown[..], &[made("c2", "refund", &amount), result("c2", "again")]].concat();
+    let expected = ("refund".to_owned(), amount.clone(), ok("refunded"));
+    let ran = |more: &Value| run(3, (1.0, 2.0), more);
+    for spans in [
+        vec![agent(), last.clone()],
+        vec![last.clone()],
+        vec![agent(), last.clone(), chat(5, (5.0, 6.0), &shown, &answer())],
+        vec![agent(), asked.clone(), last.clone()],
+        vec![agent(), asked, ran(&json!({"id": "c1"})), last.clone()],
+        vec![agent(), ran(&json!({"id": "c1", "result": "refunded"})), last.clone()],
+        vec![agent(), ran(&json!({"id": "of-framework", "arguments": amount, "result": "refunded"})), last.clone()],
+        vec![agent(), ran(&json!({"result": "refunded"})), last.clone()],
+        // By another clock, the tool ran after its result was read.
+        vec![agent(), last.clone(), run(3, (3.5, 3.6), &json!({"id": "c1", "result": "refunded"}))],
+    ] {
+        assert_eq!(told(&spans), std::slice::from_ref(&expected), "{spans:?}");
+    }
+    let twice = told(&[agent(), ran(&json!({"result": "refunded"})), chat(4, (3.0, 4.0), &more, &answer())]);
+    assert_eq!(twice, [expected.clone(), ("refund".to_owned(), amount, ok("again"))]);
+}
+
+#[test]
+fn examples_and_earlier_turns_in_an_input_are_no_calls_and_a_reminder_after_a_result_begins_no_turn() {
+    let call = [made("c1", "refund", &json!({})), result("c1", "so")];
+    let before = [&[user("an example")], &call[..], &[answer(), user("q?")]].concat();
+    assert_eq!(told(&[agent(), chat(2, (1.0, 2.0), &before, &answer())]), []);
+    let after = [&[user("q?")], &call[..], &[user("Remember to cite.")]].concat();
+    assert_eq!(told(&[agent(), chat(2, (1.0, 2.0), &after, &answer())]).len(), 1);
+}
+
+#[test]
+fn a_call_in_an_input_whose_search_has_a_span_is_that_search() {
+    let found =
+        json!({"openinference.span.kind": "RETRIEVER", "input.value": "x", "retrieval.documents.0.document.id": "a#1"});
+    let shown = [user("q?"), made("c1", "look_up", &json!({"query": "x"})), result("c1", "so")];
+    let spans = [agent(), span(2, (1.0, 2.0), &found), chat(3, (3.0, 4.0), &shown, &answer())];
+    assert!(
+        matches!(told(&spans).as_slice(), [(tool, _, ToolOutcome::Ok(ToolResult::Search(_)))] if tool == "look_up")
+    );
+    let told = read(&spans).remove(0).told.expect("a story");
+    assert!(!told.events.iter().any(|event| matches!(event.what, What::Searched(_))));
+}
+
+#[test]
+fn one_call_that_ran_twice_one_after_the_other_is_two_and_two_reports_of_one_run_are_one() {
+    let call = json!({"id": "c1", "arguments": {"amount": 5}});
+    let asked = chat(2, (0.5, 1.0), &[user("q?")], &made("c1", "refund", &json!({"amount": 5})));
+    let mut failed = run(3, (1.0, 2.0), &call);
+    failed["status"] = json!({"code": 2});
+    for first in [run(3, (1.0, 2.0), &call), failed] {
+        assert_eq!(calls(&[agent(), asked.clone(), first, run(4, (2.1, 2.5), &json!({"id": "c1"}))]).len(), 2);
+    }
+    let beside = [agent(), asked, run(3, (1.0, 2.0), &call), run(4, (1.1, 1.9), &call)];
+    assert_eq!(calls(&beside).len(), 1);
+}
+
+#[test]
+fn what_ran_counts_where_it_contradicts_the_call_and_not_where_it_is_written_in_another_form() {
+    let asked = json!({"amount": 5, "why": "late"});
+    let ran = |arguments: Value| {
+        let made = chat(2, (0.5, 1.0), &[user("q?")], &made("c1", "refund", &asked));
+        calls(&[agent(), made, run(3, (1.0, 2.0), &json!({"id": "c1", "arguments": arguments}))]).remove(0).arguments
+    };
+    assert_eq!(ran(json!({"amount": 500})), json!({"amount": 500, "why": "late"}));
+    assert_eq!(
+        ran(json!({"amount": 5, "why": "late", "currency": "EUR"})),
+        json!({"amount": 5, "why": "late", "currency": "EUR"})
+    );
+    assert_eq!(ran(json!({"amount": "5", "why": "late"})), asked);
+    for form in [json!("{'amount': 5}"), json!({"input": "{'amount': 5}"}), json!([5])] {
+        assert_eq!(ran(form), asked);
+    }
+}
+
+#[test]
+fn spans_that_name_a_tool_are_runs_whatever_their_operation_and_a_call_by_mcp_counts_once() {
+    let named = json!({"gen_ai.tool.name": "refund", "gen_ai.tool.call.id": "c1", "tool_arguments": "{\"amount\":5}", "tool_response": "so"});
+    let mcp = json!({"mcp.method.name": "tools/call", "gen_ai.tool.name": "refund"});
+    let other = json!({"gen_ai.operation.name": "tool_call", "gen_ai.tool.name": "refund"});
+    for attributes in [&named, &mcp, &other] {
+        assert_eq!(told(&[agent(), span(2, (1.0, 2.0), attributes)])[0].0, "refund", "{attributes}");
+    }
+    assert_eq!(told(&[agent(), span(2, (1.0, 2.0), &named)])[0].1, json!({"amount": 5}));
+    let below = |mut span: Value, parent: u64| {
+        span["parentSpanId"] = json!(format!("{parent:016x}"));
+        span
+    };
+    let server = |id: u64| {
+        let mut span = span(id, (1.2, 1.8), &mcp);
+        span["kind"] = json!(2);
+        span
+    };
+    let client = below(span(3, (1.1, 1.9), &mcp), 2);
+    let outer = run(2, (1.0, 2.0), &json!({}));
+    assert_eq!(calls(&[agent(), outer.clone(), client.clone(), below(server(4), 3)]).len(), 1);
+    // The spans between did not come.
+    assert_eq!(calls(&[agent(), outer, below(server(4), 7)]).len(), 1);
+    assert_eq!(calls(&[agent(), server(4)]).len(), 1, "its server alone shows that it ran");
+    assert_eq!(read(&[server(4)]).len(), 0, "what a server did is no conversation");
+}
+
+#[test]
+fn spans_of_an_agent_alone_do_not_show_that_no_tool_ran() {
+    let absent = |spans: &[Value]| read(spans).remove(0).told.and_then(|told| told.absent).expect("members");
+    assert!(absent(&[agent()]).contains(&Member::Calls));
+    assert!(!absent(&[agent(), chat(2, (1.0, 2.0), &[user("q?")], &answer())]).contains(&Member::Calls));
+}
+
+#[test]
+fn an_answer_that_was_cut_off_has_a_note_by_each_convention() {
+    let out = |finish: &str| json!([{"role": "assistant", "content": "It is", "finish_reason": finish}]);
+    let noted = |attributes: Value| {
+        let mut told = json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [user("q?")]});
+        told.as_object_mut().expect("attributes").extend(attributes.as_object().expect("attributes").clone());
+        cut_off(&read(&[span(1, (0.0, 1.0), &told)]).remove(0).told.expect("a story").events)
+    };
+    for attributes in [
+        json!({"gen_ai.output.messages": out("length")}),
+        json!({"gen_ai.output.messages": out("").to_string(), "gen_ai.response.finish_reasons": ["MAX_TOKENS"]}),
+        json!({"gen_ai.output.messages": out("x"), "gen_ai.response.finish_reasons": "[\"content_filter\"]"}),
+        json!({"output.value": json!({"choices": [{"finish_reason": "length", "message": answer()}]}).to_string()}),
+        json!({"ai.response.text": "It is", "ai.response.finishReason": "content-filter"}),
+    ] {
+        assert!(noted(attributes.clone()).is_some(), "{attributes}");
+    }
+    assert_eq!(noted(json!({"gen_ai.output.messages": out("stop")})), None);
+}
+
+#[test]
+fn runs_of_one_time_come_in_one_order_whatever_the_order_of_the_file() {
+    let tool = |id: u64, name: &str| {
+        span(id, (1.0, 2.0), &json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}))
+    };
+    let (one, other) = (tool(2, "search"), tool(3, "refund"));
+    let order = |spans: &[Value]| calls(spans).into_iter().map(|call| call.tool).collect::<Vec<_>>();
+    assert_eq!(order(&[agent(), one.clone(), other.clone()]), order(&[agent(), other.clone(), one.clone()]));
+    let times: Vec<_> = calls(&[agent(), one, other]).iter().map(|call| (call.began_us, call.took_us)).collect();
+    assert_eq!(times, [(Some(1_000_000), 1_000_000); 2]);
+}
