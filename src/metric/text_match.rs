@@ -6,15 +6,11 @@
 //! in a scenario turns all of this off.
 
 use crate::trace::normalise::{EMPHASIS, normalise};
-use crate::trace::text::is_currency;
+use crate::trace::text::{CURRENCY_CODES, is_currency};
 use std::borrow::Cow;
 
 /// What may stand between the thousands of a number, besides a comma.
 const SEPARATORS: [char; 7] = [' ', '\u{a0}', '\u{2009}', '\u{202f}', '\'', '\u{2019}', '\u{2bc}'];
-
-/// Currencies by their codes, which may stand directly before a number without making a code of it.
-const CURRENCIES: [&str; 14] =
-    ["usd", "eur", "gbp", "chf", "jpy", "cny", "inr", "aud", "cad", "sek", "nok", "dkk", "pln", "rs"];
 
 /// Units between two numbers of one word, such as `3x4` and `1h30`.
 const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
@@ -107,7 +103,7 @@ fn starts_with_code(text: &str) -> bool {
 fn ends_with_code(text: &str) -> bool {
     let word = text.rsplit(|letter| !is_of_code(letter)).next().unwrap_or_default();
     let letters = word.trim_end_matches(|letter: char| !letter.is_lowercase());
-    let unit = CURRENCIES.contains(&letters) || letters.starts_with(is_digit);
+    let unit = CURRENCY_CODES.contains(&letters) || letters.starts_with(is_digit);
     text.ends_with(is_digit) && !letters.is_empty() && !unit
 }
 
@@ -211,7 +207,7 @@ fn has_minus_before_currency(letters: &[char], at: usize) -> bool {
         start -= word(start);
     } else {
         let code: String = letters[start - word(start)..start].iter().collect();
-        if !CURRENCIES.contains(&code.as_str()) {
+        if !CURRENCY_CODES.contains(&code.as_str()) {
             return false;
         }
         start -= word(start);
@@ -228,14 +224,15 @@ fn is_coded(before: &[char]) -> bool {
         && INNER_UNITS.iter().any(|unit| word.strip_suffix(unit).is_some_and(|rest| rest.ends_with(is_digit)))
         && word != "0x";
     // The `v` is that of a version.
-    !(word.is_empty() || inner || word == "v" || CURRENCIES.contains(&word.as_str()))
+    !(word.is_empty() || inner || word == "v" || CURRENCY_CODES.contains(&word.as_str()))
 }
 
 /// Whether a currency stands at the end of a text.
 fn is_money(before: &[char]) -> bool {
     let before = before.strip_suffix(&[' ']).unwrap_or(before);
-    let code: String = before[before.len().saturating_sub(3)..].iter().collect();
-    before.last().is_some_and(|last| is_currency(*last)) || CURRENCIES.contains(&code.as_str())
+    let length = before.iter().rev().take_while(|letter| letter.is_lowercase()).count();
+    let code: String = before[before.len() - length..].iter().collect();
+    before.last().is_some_and(|last| is_currency(*last)) || CURRENCY_CODES.contains(&code.as_str())
 }
 
 /// What stands `after` a number and changes its value: a scale (`45k`, `$45m`), an exponent (`45e3`, `45×10^3`) or a fraction (`45½`).

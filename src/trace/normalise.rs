@@ -1,9 +1,10 @@
 //! Normalises a text to what a reader sees, so that spelling variants that look the same are equal.
 //!
-//! NFC and full case folding; full-width forms and every kind of space, quotation mark, hyphen and minus become the
+//! NFC and full case folding; full-width forms, digits of other scripts and every kind of space, quotation mark, hyphen and minus become the
 //! plain one; zero-width characters and the marks of Markdown emphasis are dropped, except underscores and asterisks
 //! inside words.
 
+use super::text::ascii_digit;
 use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
@@ -69,7 +70,7 @@ fn plain(letter: char) -> Option<char> {
         '\u{201c}'..='\u{201f}' => '"',
         '\u{2010}'..='\u{2013}' | '\u{2212}' => '-',
         other if other.is_whitespace() => ' ',
-        other => other,
+        other => ascii_digit(other),
     })
 }
 

@@ -18,6 +18,28 @@ pub(crate) fn is_currency(character: char) -> bool {
     matches!(character, '$' | '¢'..='¥' | '\u{20a0}'..='\u{20cf}')
 }
 
+/// Codes of currencies, lower case, that may stand directly before a number without making a code of it.
+pub(crate) const CURRENCY_CODES: [&str; 20] = [
+    "usd", "eur", "gbp", "chf", "jpy", "cny", "krw", "inr", "aud", "cad", "brl", "sek", "nok", "dkk", "pln", "czk",
+    "rub", "try", "kr", "rs",
+];
+
+/// The zeros of scripts with digits of their own, each followed by the other nine.
+const ZEROS: [char; 6] = ['\u{660}', '\u{6f0}', '\u{966}', '\u{9e6}', '\u{e50}', '\u{ff10}'];
+
+/// The ASCII digit of a digit of another script, or the ASCII mark of an Arabic decimal or thousands mark; any other
+/// character as it is.
+pub(crate) fn ascii_digit(letter: char) -> char {
+    match letter {
+        '\u{66b}' => '.',
+        '\u{66c}' => ',',
+        _ => {
+            let above = |zero: &char| u32::from(letter).checked_sub(u32::from(*zero)).filter(|digit| *digit < 10);
+            ZEROS.iter().find_map(above).and_then(|digit| char::from_digit(digit, 10)).unwrap_or(letter)
+        }
+    }
+}
+
 /// Sanitises `text`: keeps line breaks, turns tabs into spaces, and makes control characters visible.
 pub(crate) fn block(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\t', " ");

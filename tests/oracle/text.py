@@ -4,18 +4,19 @@ import unicodedata
 
 INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 SAME = str.maketrans({**dict.fromkeys("‘’‛ʼ", "'"), **dict.fromkeys("“”„‟", '"'), **dict.fromkeys("‐‑‒–−", "-")})
+DIGITS = str.maketrans({chr(zero + at): str(at) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50) for at in range(10)} | {"\u066b": ".", "\u066c": ","})
 
 
 def normalised(text):
     """NFC, folded case, plain quotation marks and hyphens, no emphasis, single spaces."""
     text = INVISIBLE.sub("", unicodedata.normalize("NFC", text)).translate(SAME)
-    text = "".join(chr(ord(one) - 0xFEE0) if "\uff01" <= one <= "\uff5e" else one for one in text)
+    text = "".join(chr(ord(one) - 0xFEE0) if "\uff01" <= one <= "\uff5e" else one for one in text).translate(DIGITS)
     text = re.sub(r"`+|(?<!\S)(?:\*{1,3}|_{1,3}|~~)(?=\S)|(?<=\S)(?:\*{1,3}|_{1,3}|~~)(?!\w)|(?<!\w)(?:\*{1,3}|_{1,3})(?=\w)", "", text)
     return " ".join(unicodedata.normalize("NFC", text.casefold()).split())
 
 
 CURRENCY = "[$¢-¥\u20a0-\u20cf]"
-CODES = "usd eur gbp chf jpy cny inr aud cad sek nok dkk pln rs".split()
+CODES = "usd eur gbp chf jpy cny krw inr aud cad brl sek nok dkk pln czk rub try kr rs".split()
 
 
 def ungrouped(text):

@@ -227,3 +227,14 @@ fn marks_of_emphasis_alone_are_looked_for_as_they_are_written() {
     }
     assert!(!contains("This is *plain*.", "**") && !contains("2 * 3", "**") && !contains("", "*"));
 }
+
+#[test]
+fn codes_of_currencies_and_digits_of_other_scripts_hide_no_amount() {
+    for text in ["kr120", "kr 120", "Rs120", "CZK120", "BRL120", "١٢٠ ريال", "۱۲۰", "１２０円", "१२० रुपये"]
+    {
+        assert!(contains(text, "120"), "{text}");
+    }
+    assert!(contains("١٬٤٥٠٫٥", "1450.5"));
+    assert!(!contains("١١٢٠", "120") && !contains("kr1200", "120") && !contains("okr120", "120"));
+    assert!(!contains("kr120m", "120"), "it is 120 million");
+}
