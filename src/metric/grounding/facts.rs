@@ -8,12 +8,10 @@ use super::clock;
 use super::date::{Date, dates};
 use super::quantity::{Quantity, quantities};
 use super::units::is_of_time;
+use crate::trace::text::CURRENCY_CODES;
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
-
-/// Largest count that is left out.
-const COUNT: f64 = 12.0;
 
 /// A fact in a statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -209,8 +207,7 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
     }
     for number in quantities(text) {
         let within = number.start..number.end;
-        let is_count = number.bare && number.values.iter().all(|value| *value <= COUNT);
-        if free(&taken, &within) && !is_count {
+        if free(&taken, &within) && !number.is_count() {
             taken.push(within.clone());
             add(within, Kind::Number(number));
         }
@@ -275,6 +272,12 @@ pub(super) fn is_code(token: &str) -> bool {
     }
     let has = |of: fn(&char) -> bool| token.chars().any(|letter| of(&letter));
     let lower = token.to_lowercase();
+    let is_number = |amount: &str| amount.chars().all(|letter| letter.is_ascii_digit() || ".,".contains(letter));
+    // `EUR120` and `kr120` are amounts; `RS232` is a code.
+    let is_written = |code: &str| token.starts_with(&code.to_uppercase()) == (code.len() > 2);
+    if CURRENCY_CODES.iter().any(|code| is_written(code) && lower.strip_prefix(code).is_some_and(is_number)) {
+        return false;
+    }
     let rest = lower.trim_start_matches(|letter: char| letter.is_ascii_digit() || ".,/-".contains(letter));
     let behind_digits = ["st", "nd", "rd", "th", "s", "am", "pm", "er", "ème", "º", "ª"];
     has(char::is_ascii_digit)

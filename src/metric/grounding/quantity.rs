@@ -1,7 +1,9 @@
 //! Numbers in a text, compared by value after locale and unit: `1.234,5 kg` is `1234.5 kg` is `1,234,500 g`.
 
+use super::behind::{self, said_per};
 use super::clock;
-use super::units::{are_one_unit, is_of_time, scale_of, scale_of_money, unit_before_words, unit_of};
+use super::units::{are_one_unit, scale_before_words, scale_of, scale_of_money, unit_before_words, unit_of};
+use crate::trace::text::{CURRENCY_CODES, ascii_digit};
 use regex::Regex;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -24,6 +26,8 @@ pub(super) struct Quantity {
     hours: bool,
     /// Whether it is a bare whole number without separator, scale or unit.
     pub bare: bool,
+    /// Whether it names a place, as `page 30` does, and counts nothing.
+    is_label: bool,
     /// Digits behind the decimal mark, and significant digits, for rounding.
     decimals: usize,
     significant: usize,
@@ -41,18 +45,28 @@ const ENGLISH: [&str; 14] =
 const ORDINALS: [&str; 12] = ["º", "ª", "ème", "ième", "eme", "ieme", "ère", "ste", "nde", "ter", "tes", "ten"];
 
 /// Words and marks between the ends of a range.
-const RANGE: [&str; 7] = ["to", "-", "–", "and", "or", "bis", "und"];
+const RANGE: [&str; 14] = ["to", "-", "–", "and", "or", "bis", "und", "oder", "à", "a", "o", "tot", "до", "или"];
+
+/// The largest whole number that is as often a count of anything.
+pub(super) const COUNT: f64 = 12.0;
 
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    let codes = "(?:USD|EUR|GBP|CHF|JPY|CNY|KRW|INR|AUD|CAD|BRL|SEK|NOK|DKK|PLN|CZK|RUB|TRY|kr)";
-    let before = format!(r"(?P<before>(?:\b[A-Z]{{1,3}}\$|[$€£¥₹₩₽₺]|\b{codes}\b)\s?)?");
-    let number = r"(?P<number>\d{1,3}(?:[\u{a0}\u{202f}'’,. ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)";
+    // Those of two letters are words, and not written in capitals.
+    let codes: Vec<String> = CURRENCY_CODES
+        .iter()
+        .map(|code| if code.len() > 2 { code.to_uppercase() } else { format!("(?i:{}){}", &code[..1], &code[1..]) })
+        .collect();
+    let codes = codes.join("|");
+    let before = format!(r"(?P<before>(?:\b[A-Z]{{1,3}}\$|[$€£¥₹₩₽₺]|\b(?:{codes}))\s?)?");
+    let lakhs = r"\d{1,2}(?:,\d\d)+,\d{3}\b(?:\.\d+)?";
+    let number =
+        format!(r"(?P<number>{lakhs}|\d{{1,3}}(?:[\u{{a0}}\u{{202f}}'’,. ٬]\d{{3}})+(?:[.,٫]\d+)?|\d+(?:[.,٫]\d+)?)");
     let length = "(?:km|kilomet(?:re|er)s?|miles)";
     let area = r"[ckm]?m[²³]|[ckm]?m[23]\b|(?:square|cubic) \p{L}+";
     let product = r"N/mm[²2]|N[·⋅ ]m\b|k?W[·⋅ ]h\b|A[·⋅ ]h\b|newton met(?:re|er)s";
     let compound = format!("(?i:km/hr?|m/s|{area}|{length} (?:per hour|pro stunde))|{product}");
     let word = format!(
-        r"(?P<word>{compound}|(?:per|pour) cent|(?:por|per) ciento|(?:por|per) cento|[%‰¢Ω€$£¥₩₽₺]|°[CFcf]|\p{{L}}+)"
+        r"(?P<word>{compound}|(?:per|pour) cent|(?:por|per) ciento|(?:por|per) cento|[%٪‰¢Ω€$£¥₩₽₺]|°[CFcf]|\p{{L}}+)"
     );
     Regex::new(&format!(r"{before}{number}(?:[\s\u{{a0}}\u{{202f}}-]?{word})?")).expect("an expression")
 });
@@ -84,27 +98,36 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
         if let Some(word) = word {
             let lower = word.as_str().to_lowercase();
             if let Some(factor) = scale_of(&lower) {
-                (scale, end) = (factor, word.end());
-                if let Some((next, stop)) = next_word(text, word.end())
-                    && let Some(known) = unit_of(next)
-                {
-                    (unit, end) = (Some(known), stop);
-                }
+                let (more, named, length) = behind::scaled(&lower, &text[word.end()..]);
+                (scale, unit, end) = (factor * more, named.or(unit), word.end() + length);
             } else if currency.is_some() {
                 if let Some(factor) = scale_of_money(&lower).filter(|_| attached) {
                     (scale, end) = (factor, word.end());
                 }
             } else if let Some(known) = unit_of(word.as_str()) {
                 (unit, end) = (Some(known), word.end());
+            } else if let Some((factor, length)) = scale_before_words(word.as_str()) {
+                let named = unit_before_words(&word.as_str()[length..]);
+                (scale, end) = (factor, word.start() + length + named.map_or(0, |(.., length)| length));
+                unit = named.map(|(base, factor, _)| (base, factor));
             } else if let Some((base, factor, length)) = unit_before_words(word.as_str()) {
                 (unit, end) = (Some((base, factor)), word.start() + length);
             } else if attached && !is_apart(word.as_str(), &text[word.end()..]) {
                 continue;
             }
         }
+        // A bracket that closes belongs to the number only if one opens before it, unlike that of a list: `1) Days`.
+        let closes = text[from..].starts_with(')') && !text[..whole.start()].ends_with('(');
+        if unit.is_none()
+            && equal(scale, 1.0)
+            && !closes
+            && let Some((known, length)) = behind::unit(&text[from..])
+        {
+            (unit, end) = (Some(known), from + length);
+        }
         let per = unit.and_then(|_| said_per(&text[end..]));
-        let written = number.as_str();
-        let (readings, decimals) = match readings(written) {
+        let written: String = number.as_str().chars().map(ascii_digit).collect();
+        let (readings, decimals) = match readings(&written) {
             // `1,250` of an English text is no 1.25.
             (readings, 3) if written.contains(',') && *groups => (readings[..1].to_vec(), 0),
             others => others,
@@ -131,6 +154,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
                 && equal(scale, 1.0)
                 && written.chars().all(|letter| letter.is_ascii_digit())
                 && sign == Sign::None,
+            is_label: unit.is_none() && behind::labels(&text[..whole.start()]),
             decimals,
             significant: digits.trim_start_matches('0').trim_end_matches('0').len(),
             scale: factor,
@@ -197,24 +221,6 @@ fn is_apart(word: &str, after: &str) -> bool {
         || (long || !is_ascii) && word.chars().all(written) && !after.starts_with(|next: char| next.is_ascii_digit())
 }
 
-/// The unit of time behind a unit: `/h`, ` per day`, ` a month`, ` im Monat`.
-fn said_per(after: &str) -> Option<(&'static str, f64)> {
-    static PER: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?:\s?/\s?| (?:per|an?|each|every|pro|je|im|am|par|por|al|all') ?)(\p{L}+)")
-            .expect("an expression")
-    });
-    let word = PER.captures(after)?.get(1)?.as_str();
-    unit_of(word).filter(|(base, _)| is_of_time(base))
-}
-
-/// The word behind `from`, after at most one space or hyphen, and its end.
-fn next_word(text: &str, from: usize) -> Option<(&str, usize)> {
-    let rest = text[from..].strip_prefix([' ', '-', '\u{a0}'])?;
-    let start = text.len() - rest.len();
-    let length = rest.find(|letter: char| !letter.is_alphabetic() && !"%€$£".contains(letter)).unwrap_or(rest.len());
-    (length > 0).then(|| (&rest[..length], start + length))
-}
-
 /// Whether a comma in the numbers of a text can only part thousands: the text is English, and none of them has one or two
 /// digits behind its comma.
 fn groups_by_commas(text: &str) -> bool {
@@ -262,6 +268,7 @@ impl Quantity {
             per: None,
             hours: false,
             bare: false,
+            is_label: false,
             decimals: 0,
             significant: 0,
             scale: 1.0,
@@ -271,20 +278,12 @@ impl Quantity {
 
     /// A number that was not written in digits.
     pub(super) fn spelled(value: f64) -> Self {
-        let (values, unit) = (vec![value], None);
-        Self {
-            start: 0,
-            end: 0,
-            values,
-            unit,
-            per: None,
-            hours: false,
-            bare: true,
-            decimals: 0,
-            significant: 1,
-            scale: 1.0,
-            scaled: false,
-        }
+        Self { unit: None, bare: true, significant: 1, ..Self::time(0..0, vec![value]) }
+    }
+
+    /// Whether it is a small whole number without a unit.
+    pub(super) fn is_count(&self) -> bool {
+        self.bare && self.values.iter().all(|value| *value <= COUNT)
     }
 
     /// Whether `source` says the same: an equal value, or one that rounds to this one as it is written, where both
@@ -293,6 +292,12 @@ impl Quantity {
         let any = |holds: &dyn Fn(f64, f64) -> bool| {
             self.values.iter().any(|value| source.values.iter().any(|other| holds(*value, *other)))
         };
+        let is_elsewhere = |one: &Self, other: &Self| one.is_label && other.unit.is_some();
+        // `5 million` may stand as 5 in a table of millions, but not as any 5.
+        let is_other_count = self.scaled && source.is_count() && self.unit.is_some();
+        if is_elsewhere(self, source) || is_elsewhere(source, self) || is_other_count {
+            return false;
+        }
         match (self.unit, source.unit) {
             (Some(clock::UNIT), None) => return any(&clock::is_written_as),
             (Some(clock::UNIT), Some("s")) if source.hours => {
@@ -374,11 +379,23 @@ fn small(word: &str) -> Option<f64> {
     SMALL.iter().position(|spelled| spelled.contains(&word)).map(|at| at as f64 + 1.0)
 }
 
-/// English numbers in words, and small ones of other languages: `two hundred`, `twenty-five`, `three million`.
+/// English numbers in words, and small ones of other languages, with their units: `two hundred`, `twenty-five days`,
+/// `three million`.
 pub(super) fn spelled(words: &[String]) -> Vec<Quantity> {
     let (mut found, mut total, mut current, mut open) = (Vec::new(), 0.0, 0.0, false);
-    for word in words.iter().map(String::as_str).chain([""]) {
-        found.extend(small(word).map(Quantity::spelled));
+    let number = |value: f64, behind: usize| {
+        let mut number = Quantity::spelled(value);
+        let words = words.get(behind..).unwrap_or_default().iter().map(String::as_str);
+        // Letters alone are as often no unit: `one's`.
+        let is_word = words.clone().next().is_some_and(|word| word.chars().count() > 2);
+        if let Some(((base, factor), _)) = behind::unit_of_words(words).filter(|_| is_word) {
+            (number.unit, number.values, number.scale) = (Some(base), vec![value * factor], factor);
+            number.bare = false;
+        }
+        number
+    };
+    for (at, word) in words.iter().map(String::as_str).chain([""]).enumerate() {
+        found.extend(small(word).map(|value| number(value, at + 1)));
         let ones = ONES.iter().position(|one| *one == word).map(|at| at as f64);
         let tens = TENS.iter().position(|ten| *ten == word).map(|at| (at as f64 + 2.0) * 10.0);
         let scale = if word.len() > 3 { scale_of(word) } else { None };
@@ -391,7 +408,7 @@ pub(super) fn spelled(words: &[String]) -> Vec<Quantity> {
                 current *= factor;
             }
         } else if open && word != "and" {
-            found.push(Quantity::spelled(total + current));
+            found.push(number(total + current, at));
             (total, current, open) = (0.0, 0.0, false);
         }
     }

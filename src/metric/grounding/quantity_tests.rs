@@ -158,6 +158,84 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
     }
 }
 
+#[test]
+fn a_unit_behind_adjectives_is_the_unit_of_its_number() {
+    for (answer, source) in [
+        ("9 business days", "9 days"),
+        ("30-day window", "30 calendar days"),
+        ("30 days", "a 30-calendar-day window"),
+        ("9 Business Days", "9 working days"),
+        ("2 full weeks", "14 days"),
+        ("**9** days", "9 days"),
+        ("30+ days", "30 days"),
+        ("30 days", "thirty (30) days"),
+        ("30 days", "30 (thirty) business days"),
+        ("30 or more days", "30 days"),
+        ("3 days", "3 to 5 working days"),
+        ("9 Werktage", "9 Tage"),
+        ("9 volle Tage", "9 days"),
+        ("9 рабочих дней", "9 дней"),
+        ("9 pełnych dni", "9 days"),
+        ("9 iş günü", "9 gün"),
+        ("5営業日", "5 days"),
+        ("5个工作日", "5天"),
+        ("30 degrees Celsius", "30 °C"),
+        ("5 million euros", "5.000.000 €"),
+        ("5 millions d'euros", "5 million euros"),
+        ("2 crore rupees", "₹20,000,000"),
+        ("2 lakh", "2,00,000"),
+        ("5万円", "50,000円"),
+        ("3 mil millones de euros", "€3 billion"),
+        ("5 Mio. Euro", "5 million euros"),
+        ("450 million euros", "Revenue (in millions) 450"),
+        ("30 pounds", "£30"),
+        ("EUR120", "120 euros"),
+        ("١٢٠ euros", "120 euros"),
+        ("24 days", "24"),
+    ] {
+        assert!(agrees(answer, source), "{answer} | {source}");
+    }
+    for (answer, source) in [
+        ("9 business weeks", "9 working days"),
+        ("30 weeks", "30 working days"),
+        ("30 years", "Reply within 30 working days."),
+        ("30 years", "The claim is on page 30."),
+        ("30 years", "see § 30 and No. 30"),
+        ("30 years", "thirty (30) days"),
+        ("30 years", "**30** days"),
+        ("5 million euros", "3 to 5 working days"),
+        ("5 million euros", "5 of them"),
+        ("2 lakh rupees", "2 crore rupees"),
+        ("5万円", "5円"),
+        ("100 square feet", "100 feet"),
+        ("9 Arbeitstage", "9 Wochen"),
+        ("30 Kalendertage", "30 Monate"),
+        ("30 дней", "30 календарных месяцев"),
+    ] {
+        assert!(!agrees(answer, source), "{answer} | {source}");
+    }
+}
+
+#[test]
+fn a_unit_behind_other_words_is_not_that_of_a_number() {
+    for text in [
+        "2 meals a day", "30 per day", "5 stores this week", "2 of those days", "3 half days", "100 square inches",
+        "5 percentage points", "1) Days of rest", "2 Montage", "3 snack bar", "5 de cada 7", "in 2020 last year",
+    ] {
+        assert_eq!(quantities(text)[0].unit, None, "{text}");
+    }
+}
+
+#[test]
+fn every_currency_code_is_a_unit_before_and_behind_a_number() {
+    for code in crate::trace::text::CURRENCY_CODES {
+        let code = if code.len() > 2 { code.to_uppercase() } else { code.to_owned() };
+        for text in [format!("{code} 45"), format!("{code}45"), format!("45 {code}")] {
+            assert!(quantities(&text)[0].unit.is_some(), "{text}");
+        }
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn quantities_stand_in_order_in_any_text(text in "[0-9a-zµ:.,T$€% °²–-]{0,40}") {
@@ -187,4 +265,6 @@ fn numbers_in_words_have_their_value() {
         assert_eq!(spelled(&words(text)).iter().map(|one| one.values[0]).collect::<Vec<_>>(), [value], "{text}");
     }
     assert_eq!(spelled(&words("nothing to hundred")), []);
+    let days = &spelled(&words("within thirty business days of it"))[0];
+    assert!(quantities("30 days")[0].agrees(days) && !quantities("30 years")[0].agrees(days));
 }

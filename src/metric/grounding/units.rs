@@ -5,7 +5,7 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     (
         "%",
         &[
-            "%", "percent", "per cent", "prozent", "pct", "pour cent", "por ciento", "por cento", "per cento",
+            "%", "٪", "percent", "per cent", "prozent", "pct", "pour cent", "por ciento", "por cento", "per cento",
             "procent", "prosent", "procento", "процент", "процента", "процентов",
         ],
         1.0,
@@ -25,8 +25,12 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("m²", &["mm²", "mm2"], 1e-6),
     ("m²", &["km²", "km2"], 1e6),
     ("m²", &["ha", "hectare", "hectares", "hektar"], 1e4),
+    ("m²", &["square kilometre", "square kilometres", "square kilometer", "square kilometers"], 1e6),
+    ("foot²", &["square foot", "square feet"], 1.0),
+    ("mile²", &["square mile", "square miles"], 1.0),
     ("acre", &["acre", "acres"], 1.0),
     ("m³", &["m³", "m3", "cubic metre", "cubic metres", "cubic meter", "cubic meters", "kubikmeter"], 1.0),
+    ("foot³", &["cubic foot", "cubic feet"], 1.0),
     ("m³", &["cm³", "cm3"], 1e-6),
     ("m³", &["mm³", "mm3"], 1e-9),
     ("m³", &["km³", "km3"], 1e9),
@@ -49,7 +53,8 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("g", &["µg", "μg", "mcg", "microgram", "micrograms"], 1e-6),
     ("g", &["kg", "кг", "kilogram", "kilograms", "kilogramm"], 1e3),
     ("g", &["tonne", "tonnes"], 1e6),
-    ("pound", &["lb", "lbs", "pounds"], 1.0),
+    ("pound", &["lb", "lbs"], 1.0),
+    ("pounds", &["pounds"], 1.0),
     ("ounce", &["oz", "ounce", "ounces"], 1.0),
     ("l", &["l", "л", "litre", "litres", "liter", "liters"], 1.0),
     ("l", &["cl", "centilitre", "centilitres", "centiliter", "centiliters"], 1e-2),
@@ -81,7 +86,7 @@ const UNITS: &[(&str, &[&str], f64)] = &[
         &[
             "h", "hr", "hrs", "hour", "hours", "stunde", "stunden", "heure", "heures", "hora", "horas", "ora", "ore",
             "uur", "uren", "timme", "timmar", "godzina", "godziny", "godzin", "час", "часа", "часов", "ч", "saat",
-            "時間", "小时", "小時", "시간",
+            "時間", "小时", "小時", "个小时", "個小時", "시간",
         ],
         3600.0,
     ),
@@ -89,8 +94,8 @@ const UNITS: &[(&str, &[&str], f64)] = &[
         "s",
         &[
             "day", "days", "tag", "tage", "tagen", "jour", "jours", "día", "días", "dia", "dias", "giorno", "giorni",
-            "dag", "dagen", "dagar", "dage", "dager", "dzień", "dni", "день", "дня", "дней", "дні", "днів", "gün",
-            "日間", "天",
+            "dag", "dagen", "dagar", "dage", "dager", "dygn", "dzień", "dni", "день", "дня", "дней", "дні", "днів",
+            "gün", "günü", "日間", "天", "営業日", "工作日", "个工作日", "個工作日", "工作天", "個工作天", "영업일",
         ],
         86400.0,
     ),
@@ -180,7 +185,7 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("JPY", &["jpy", "yen", "円"], 1.0),
     ("CNY", &["cny", "rmb", "yuan", "元"], 1.0),
     ("KRW", &["₩", "krw", "원"], 1.0),
-    ("₹", &["₹", "inr", "rupee", "rupees"], 1.0),
+    ("₹", &["₹", "inr", "rs", "rupee", "rupees"], 1.0),
     ("CHF", &["chf"], 1.0),
     ("SEK", &["sek"], 1.0),
     ("NOK", &["nok"], 1.0),
@@ -199,17 +204,72 @@ const UNITS: &[(&str, &[&str], f64)] = &[
 /// Words that multiply the number before them.
 const SCALES: &[(&[&str], f64)] = &[
     (&["hundred"], 1e2),
-    (&["thousand", "k", "tausend", "mille", "mil"], 1e3),
-    (&["million", "millions", "mio", "millionen", "millones"], 1e6),
-    (&["billion", "billions", "bn", "milliarde", "milliarden", "mrd"], 1e9),
+    (
+        &[
+            "thousand", "k", "tausend", "tsd", "mille", "mil", "tysiąc", "tysiące", "tysięcy", "tys", "тыс", "тысяч",
+            "тысячи",
+        ],
+        1e3,
+    ),
+    (&["lakh", "lakhs", "lac", "lacs"], 1e5),
+    (
+        &[
+            "million", "millions", "mio", "millionen", "millones", "millón", "milione", "milioni", "milhão", "milhões",
+            "miljoen", "miljon", "miljoner", "millioner", "milion", "miliony", "milionów", "mln", "миллион",
+            "миллиона", "миллионов", "млн", "milyon",
+        ],
+        1e6,
+    ),
+    (&["crore", "crores"], 1e7),
+    (
+        &[
+            "billion", "billions", "bn", "milliarde", "milliarden", "mrd", "milliard", "milliards", "miliardo",
+            "miliardi", "mld", "miljard", "miljarder", "milliarder", "miliard", "miliardy", "miliardów", "миллиард",
+            "миллиарда", "миллиардов", "млрд", "milyar",
+        ],
+        1e9,
+    ),
     (&["trillion"], 1e12),
+];
+
+/// Scales of scripts without spaces, longest first. Those of a thousand and of 10¹² also begin units (`千克`, `兆赫`).
+const UNSPACED_SCALES: &[(&str, f64)] = &[
+    ("百万", 1e6),
+    ("百萬", 1e6),
+    ("千万", 1e7),
+    ("千萬", 1e7),
+    ("万", 1e4),
+    ("萬", 1e4),
+    ("만", 1e4),
+    ("億", 1e8),
+    ("亿", 1e8),
+    ("억", 1e8),
+    ("千", 1e3),
+    ("천", 1e3),
+    ("兆", 1e12),
+    ("조", 1e12),
+];
+
+/// What the compounds of Germanic languages have before a unit: `Werktage`, `arbetsdagar`, `workdays`.
+const COMPOUNDS: &[&str] = &[
+    "bankarbeits", "arbeits", "werk", "kalender", "geschäfts", "bank", "urlaubs", "lebens", "arbets", "arbejds",
+    "virke", "hver", "work", "week",
 ];
 
 /// The base unit of a spelling, and the factor to it. Case matters where a spelling of the table has capitals: `MW`, `mW`.
 pub(super) fn unit_of(word: &str) -> Option<(&'static str, f64)> {
     let lower = word.to_lowercase();
-    let is_it = |names: &[&str]| names.contains(&word) || names.contains(&lower.as_str());
-    UNITS.iter().find(|(_, names, _)| is_it(names)).map(|(base, _, factor)| (*base, *factor))
+    let known = || UNITS.iter().find(|(_, names, _)| names.contains(&word) || names.contains(&lower.as_str()));
+    let of_time = |of: &str| UNITS.iter().find(|(base, names, _)| is_of_time(base) && names.contains(&of));
+    let compound = || COMPOUNDS.iter().find_map(|first| of_time(lower.strip_prefix(first)?));
+    known().or_else(compound).map(|(base, _, factor)| (*base, *factor))
+}
+
+/// The factor of a scale at the beginning of a word of a script without spaces, and its length: `5万円` has `万`.
+pub(super) fn scale_before_words(word: &str) -> Option<(f64, usize)> {
+    let (name, factor) = UNSPACED_SCALES.iter().find(|(name, _)| word.starts_with(name))?;
+    let also_unit = [1e3, 1e12].contains(factor);
+    (!also_unit || unit_before_words(&word[name.len()..]).is_some()).then_some((*factor, name.len()))
 }
 
 /// The factor of a word behind a number.
@@ -237,11 +297,12 @@ pub(super) fn unit_before_words(word: &str) -> Option<(&'static str, f64, usize)
     if is_unspaced(word) { UNITS.iter().find_map(fitting) } else { None }
 }
 
-/// Currencies that share a spelling: `$` is that of several countries, and so are `kr`, `¥` and cents.
+/// Units that share a spelling: `$` is that of several countries, and so are `kr`, `¥` and cents; pounds are also weights.
 const SHARED: &[(&str, &[&str])] = &[
     ("$", &["US$", "HK$", "NZ$", "S$", "A$", "C$"]),
     ("kr", &["SEK", "NOK", "DKK"]),
     ("¥", &["JPY", "CNY"]),
+    ("pounds", &["pound", "£"]),
     ("cent", &["€", "$", "US$", "HK$", "NZ$", "S$", "A$", "C$", "BRL"]),
 ];
 

@@ -1,0 +1,135 @@
+//! What stands behind a number and belongs to it: scale words, and a unit at once or behind adjectives.
+
+use super::units::{is_of_time, scale_of, unit_of};
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// Most words between a number and its unit.
+const BETWEEN: usize = 3;
+
+/// Words between a number and its unit that are no adjectives by their form: nouns, short ones, and those with a capital.
+const QUALIFIERS: &[&str] = &[
+    "business", "working", "work", "calendar", "trading", "bank", "banking", "full", "whole", "entire", "complete",
+    "consecutive", "successive", "straight", "additional", "extra", "more", "or", "further", "non", "net", "long",
+    "short", "big", "good", "mere", "paid", "degree", "degrees", "grad", "iş", "takvim", "tam", "us",
+];
+
+/// Words behind a number that are no adjectives: what follows them is not what the number counts, or another unit.
+const OTHERS: &[&str] = &[
+    "each", "every", "with", "from", "this", "that", "these", "those", "last", "next", "than", "over", "about",
+    "after", "before", "within", "during", "until", "half", "quarter", "square", "cubic", "light", "person", "people",
+    "take", "takes", "took", "need", "needs", "cost", "costs", "lasts", "have", "were", "will", "shall", "times",
+    "para", "pour", "dans", "avec", "sind", "wird", "werden", "nach", "über", "unter", "alle", "jede", "jeder",
+    "jeden", "jedes", "diese", "dieser", "letzte", "letzten", "nächste", "nächsten", "halbe", "halben", "cada",
+    "entre", "chaque", "elke", "varje", "hver", "ogni", "dopo", "prima", "после", "каждые", "через", "oder", "demi",
+    "demie", "medio", "media", "halve", "halva", "mezzo",
+];
+
+/// Units whose spelling is also a word beside an adjective that counts nothing: `5 stores this week`, `3 snack bar`.
+const AMBIGUOUS: &[&str] = &[
+    "day", "week", "month", "year", "hour", "minute", "second", "foot", "mile", "inch", "cent", "bar", "bit", "bits",
+    "ore", "ora", "ano",
+];
+
+/// Abbreviations of scales that are written with a point.
+const ABBREVIATED: &[&str] = &["mio", "mrd", "tsd", "cr", "mln", "mld", "tys", "млн", "млрд", "тыс"];
+
+/// A word behind a number or another word, with the marks between: emphasis, a plus, brackets (`thirty (30) days`).
+static NEXT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[*_]{0,3}[+)]?[*_]{0,3}(?:[ \t\u{a0}\u{202f}]{1,3}|\s|-)[*_(]{0,4}(\p{L}+|[%€$£])")
+        .expect("an expression")
+});
+/// The unit behind a scale, after a word of Romance languages: `5 millions d'euros`.
+static LINKED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^ (?:d[ei] |of |d['’])(\p{L}+)").expect("an expression"));
+
+/// A base unit and the factor to it.
+type Unit = (&'static str, f64);
+
+/// The words behind a number, each with its end in bytes.
+fn words(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let word = NEXT.captures(&text[from..])?.get(1)?;
+        from += word.end();
+        Some((word.as_str(), from))
+    })
+}
+
+/// The unit that words begin with, at once or behind adjectives, and the number of words to its end.
+pub(super) fn unit_of_words<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<(Unit, usize)> {
+    let mut known = true;
+    for (at, word) in words.into_iter().take(BETWEEN + 1).enumerate() {
+        let is_long = word.chars().count() > 2;
+        let fits = at == 0 || is_long && (known || !AMBIGUOUS.contains(&word));
+        if let Some(unit) = unit_of(word).filter(|_| fits) {
+            return Some((unit, at + 1));
+        }
+        if !QUALIFIERS.contains(&word.to_lowercase().as_str()) {
+            if at > 0 || !may_qualify(word) {
+                return None;
+            }
+            known = false;
+        }
+    }
+    None
+}
+
+/// Whether a word may be an adjective of any language.
+fn may_qualify(word: &str) -> bool {
+    word.chars().count() > 3 && word.chars().all(char::is_lowercase) && !OTHERS.contains(&word)
+}
+
+/// The unit behind a number, at once or behind adjectives, and its end in bytes.
+pub(super) fn unit(after: &str) -> Option<(Unit, usize)> {
+    let (unit, number) = unit_of_words(words(after).map(|(word, _)| word))?;
+    Some((unit, words(after).nth(number - 1)?.1))
+}
+
+/// What the text behind a scale word says: the factor of further scale words (`mil millones`), the unit, and their end.
+pub(super) fn scaled(word: &str, after: &str) -> (f64, Option<Unit>, usize) {
+    let (mut factor, mut end, mut last) = (1.0, 0, word.to_lowercase());
+    while let Some((next, length)) = words(&after[end..]).next()
+        && let Some(more) = scale_of(&next.to_lowercase())
+    {
+        (factor, end, last) = (factor * more, end + length, next.to_lowercase());
+    }
+    let point = usize::from(ABBREVIATED.contains(&last.as_str()) && after[end..].starts_with('.'));
+    let rest = &after[end + point..];
+    let linked = || {
+        let word = LINKED.captures(rest)?.get(1)?;
+        Some((unit_of(word.as_str())?, word.end()))
+    };
+    match unit(rest).or_else(linked) {
+        Some((unit, length)) => (factor, Some(unit), end + point + length),
+        None => (factor, None, end),
+    }
+}
+
+/// The unit of time behind a unit: `/h`, ` per day`, ` a month`, ` im Monat`.
+pub(super) fn said_per(after: &str) -> Option<Unit> {
+    static PER: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:\s?/\s?| (?:per|an?|each|every|pro|je|im|am|par|por|al|all') ?)(\p{L}+)")
+            .expect("an expression")
+    });
+    let word = PER.captures(after)?.get(1)?.as_str();
+    unit_of(word).filter(|(base, _)| is_of_time(base))
+}
+
+/// Words before a number that names a place or a version, and counts nothing.
+const LABELS: &[&str] = &[
+    "page", "pages", "section", "sections", "chapter", "step", "figure", "table", "version", "item", "question",
+    "article", "clause", "paragraph", "appendix", "annex", "room", "no", "nr", "seite", "kapitel", "abschnitt",
+    "artikel", "schritt", "página", "capítulo", "artículo", "paso", "pagina", "capitolo", "articolo", "chapitre",
+    "étape", "страница", "глава", "статья", "strona", "sida", "side",
+];
+
+/// Whether the text before a number makes a label of it: `page 30`, `§ 30`, `No. 30`.
+pub(super) fn labels(before: &str) -> bool {
+    let before = before.strip_suffix([' ', '\u{a0}']).unwrap_or(before);
+    let bare = before.strip_suffix('.').unwrap_or(before);
+    let start = bare
+        .rfind(|letter: char| !letter.is_alphabetic())
+        .map_or(0, |at| at + bare[at..].chars().next().map_or(0, char::len_utf8));
+    before.ends_with(['§', '№', '#']) || LABELS.contains(&bare[start..].to_lowercase().as_str())
+}
