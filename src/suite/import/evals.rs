@@ -8,7 +8,7 @@
 use super::ImportError;
 use super::error::ConversationError;
 use super::json::items;
-use super::record::{Record, read_apart};
+use super::record::Record;
 use crate::scenario::Turn;
 use crate::scenario::expect::{AnswerExpectation, Expectation};
 use crate::trace::finish_of;
@@ -84,7 +84,7 @@ fn is_row(value: &Value) -> bool {
 /// If the file is not JSON or JSON lines, or has no row.
 pub(super) fn records(text: &[u8]) -> Result<(Vec<Record>, Vec<String>), ImportError> {
     let (mut setup, mut records) = (Setup::default(), Vec::new());
-    for item in read_apart(text, items)? {
+    for item in items(text)? {
         match item {
             Ok(item) => setup.take(item, &mut records),
             Err(broken) => records.push(Record::of(Err(broken))),

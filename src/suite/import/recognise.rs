@@ -1,7 +1,7 @@
 //! Recognises the format of a file by the members of its first items. Nothing is guessed: a file of no known format, or
 //! of two, is an error.
 
-use super::json::without_nan;
+use super::json::pieces;
 use super::{Format, ImportError, evals, shape};
 use crate::trace::spans;
 use crate::trace::text::quote;
@@ -44,11 +44,11 @@ fn beginning(text: &[u8]) -> Result<Vec<Value>, ImportError> {
         }
         Some(Ok(first)) => Ok(std::iter::once(first).chain(values.map_while(Result::ok)).take(LOOKED_AT).collect()),
         Some(Err(why)) => {
-            if let Some(clean) = without_nan(text) {
+            if let Some((clean, _)) = spans::repaired(text) {
                 return beginning(&clean);
             }
-            let lines = text.split(|byte| *byte == b'\n').take(LOOKED_AT);
-            let read: Vec<Value> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+            let parts = pieces(text).into_iter().take(LOOKED_AT);
+            let read: Vec<Value> = parts.filter_map(|(_, part)| serde_json::from_slice(part).ok()).collect();
             if read.is_empty() { Err(why.into()) } else { Ok(read) }
         }
         None => Ok(Vec::new()),

@@ -1,7 +1,7 @@
 //! Splits a file's JSON into conversations; an invalid conversation keeps its position and its error.
 
 use super::error::{ConversationError, Kind, TraceMistake, WrongMember};
-use super::json::{TOO_DEEP, items};
+use super::json::{Item, items};
 use super::mapping::Mapping;
 use super::published::PublishedTrace;
 use super::{ImportError, shape};
@@ -58,20 +58,21 @@ pub(super) struct Told {
 /// Conversations of a file, in order.
 ///
 /// # Errors
-/// If the text is not JSON or JSON lines, repeats a member name, or is empty.
+/// If none of its lines or items is JSON, or it is empty.
 pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
     let items = items(text)?;
-    let is_deep = |item: &Value| item.as_str() == Some(TOO_DEEP);
-    if items.iter().any(shape::is_message) && items.iter().all(|item| shape::is_message(item) || is_deep(item)) {
-        let deep = items.iter().any(is_deep);
-        return Ok(vec![Record::of(if deep { Err(ConversationError::TooDeep) } else { Ok(items) })]);
+    let is_message = |item: &Item| item.as_ref().is_ok_and(shape::is_message);
+    if items.iter().any(is_message) && items.iter().all(|item| item.is_err() || is_message(item)) {
+        // A message that cannot be read may be a call of the one conversation.
+        return Ok(vec![Record::of(items.into_iter().collect())]);
     }
     let mut mapping = Mapping::default();
     let mut records = Vec::with_capacity(items.len());
     for item in items {
-        match item.get("mapping").filter(|_| item.as_object().is_some_and(|object| object.len() == 1)) {
+        let is_alone = |item: &&Value| item.as_object().is_some_and(|object| object.len() == 1);
+        match item.as_ref().ok().filter(is_alone).and_then(|item| item.get("mapping")) {
             Some(given) => mapping.read(given)?,
-            None => records.push(record(item, &mapping)),
+            None => records.push(item.map_or_else(|why| Record::of(Err(why)), |item| record(item, &mapping))),
         }
     }
     if records.is_empty() { Err(ImportError::Empty) } else { Ok(records) }
@@ -82,38 +83,11 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
 /// # Errors
 /// If none of its lines is JSON, or it is empty.
 pub(super) fn traces(text: &[u8]) -> Result<Vec<Record>, ImportError> {
-    let read = read_apart(text, items)?.into_iter();
-    Ok(read.map(|item| item.map_or_else(|why| Record::of(Err(why)), published)).collect())
-}
-
-/// The items of a text, as `items` reads them; if a line is broken, those of the others, and why it cannot be read.
-///
-/// # Errors
-/// If none of its lines can be read, or it is empty.
-pub(super) fn read_apart(
-    text: &[u8],
-    items: fn(&[u8]) -> Result<Vec<Value>, ImportError>,
-) -> Result<Vec<Result<Value, ConversationError>>, ImportError> {
-    let whole = match items(text) {
-        Ok(items) => return Ok(items.into_iter().map(Ok).collect()),
-        Err(ImportError::Json(why)) => why,
-        Err(other) => return Err(other),
-    };
-    let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
-    let read: Vec<_> = lines.map(|(at, line)| items(line).map_err(|why| (at + 1, why.to_string()))).collect();
-    if read.iter().all(Result::is_err) {
-        return Err(ImportError::Json(whole));
-    }
-    let broken = |(line, why)| vec![Err(ConversationError::Line { line, why })];
-    let of = |line: Result<Vec<Value>, _>| line.map_or_else(broken, |all| all.into_iter().map(Ok).collect());
-    Ok(read.into_iter().flat_map(of).collect())
+    Ok(items(text)?.into_iter().map(|item| item.map_or_else(|why| Record::of(Err(why)), published)).collect())
 }
 
 /// The record of one published trace.
 fn published(item: Value) -> Record {
-    if item.as_str() == Some(TOO_DEEP) {
-        return Record::of(Err(ConversationError::TooDeep));
-    }
     let turn = |turn: &Value| serde_json::json!({"role": "user", "content": turn["message"], "turn": turn});
     let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let conversations = listed(&item["conversations"]).into_iter();
@@ -247,7 +221,6 @@ fn record(item: Value, mapping: &Mapping) -> Record {
             };
             record
         }
-        Value::String(text) if text == TOO_DEEP => Record::of(Err(ConversationError::TooDeep)),
         other => Record::of(Err(ConversationError::NoConversation(Kind::of(&other)))),
     }
 }
@@ -423,8 +396,17 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_is_no_json_is_a_broken_conversation_and_a_part_of_one_breaks_it() {
+        let message = r#"{"role": "user", "content": "hello"}"#;
+        let read = lengths(&format!("{{\"messages\": [{message}]}}\n{{\"messages\": oops}}\n[{message}, {message}]"));
+        assert!(matches!(&read[..], [Ok(1), Err(ConversationError::Line { line: 2, .. }), Ok(2)]), "{read:?}");
+        let read = lengths(&format!("{message}\n{message}\n{{\"role\": \"tool"));
+        assert!(matches!(&read[..], [Err(ConversationError::Line { line: 3, .. })]), "{read:?}");
+    }
+
+    #[test]
     fn a_file_that_is_no_json_is_refused_with_the_place() {
-        let mistake = records(b"[1, 2]\n{\"messages\": oops}").expect_err("not JSON").to_string();
+        let mistake = records(b"[1, 2\n{\"messages\": oops}").expect_err("not JSON").to_string();
         assert!(mistake.contains("line 2 column"), "{mistake}");
         assert!(matches!(records(b"[]"), Err(ImportError::Empty)));
         assert!(matches!(records(b" \n"), Err(ImportError::Empty)));

@@ -3,8 +3,8 @@
 //! Ids are hexadecimal digits in OTLP; some exporters write the base64 of protobuf's JSON mapping, and some dumps
 //! decimal numbers. All are read. So are the names in snake case.
 
-use super::{Attributes, Batch, Span, SpanError, SpansError, id_of, langsmith};
-use crate::trace::text::quote;
+use super::{Attributes, Batch, Span, SpanError, SpansError, id_of, langsmith, repaired};
+use crate::trace::text::{plural, quote};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -23,9 +23,22 @@ const SAFE_DIGITS: usize = 18;
 /// # Errors
 /// If it is not JSON at all.
 pub(super) fn read(text: &str, batch: &mut Batch) -> Result<(), SpansError> {
-    let text = quoted(text);
+    let mut text = quoted(text);
     let mut runs = Vec::new();
-    let whole: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(&text).into_iter().collect();
+    let values = |text: &str| serde_json::Deserializer::from_str(text).into_iter().collect::<Result<Vec<Value>, _>>();
+    let mut whole = values(&text);
+    if whole.is_err()
+        && let Some((clean, halves)) = repaired(text.as_bytes())
+        && let Ok(clean) = String::from_utf8(clean)
+    {
+        text = clean.into();
+        whole = values(&text);
+        if halves > 0 {
+            batch
+                .odd
+                .push(format!("{} of a letter replaced (`\\ud83d` without its other half)", plural(halves, "half")));
+        }
+    }
     match whole {
         Ok(documents) => documents.into_iter().for_each(|document| of_document(document, batch, &mut runs)),
         Err(why) => {

@@ -13,6 +13,7 @@ mod messages;
 mod multipart;
 mod protobuf;
 mod published;
+mod repair;
 mod story;
 mod turns;
 
@@ -22,6 +23,7 @@ pub(crate) use messages::{Call, Said};
 pub(crate) use published::REWARD;
 #[cfg(not(front_door_only))]
 pub use published::published;
+pub(crate) use repair::{repaired, without_nan};
 pub(crate) use story::{SpanOperation, Story, stories};
 pub(crate) use turns::{SpanTurn, turns};
 
@@ -171,7 +173,14 @@ fn words<'a>(attributes: &'a Attributes, names: &[&str]) -> Option<&'a str> {
 /// A value that may be written as JSON in a text.
 fn parsed(value: &Value) -> Value {
     match value {
-        Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| value.clone()),
+        Value::String(text) => {
+            let read = serde_json::from_str(text).ok();
+            let mended = || {
+                let (clean, _) = repaired(text.as_bytes()).filter(|_| text.starts_with(['{', '[']))?;
+                serde_json::from_slice(&clean).ok()
+            };
+            read.or_else(mended).unwrap_or_else(|| value.clone())
+        }
         other => other.clone(),
     }
 }

@@ -1,7 +1,7 @@
 //! Runs of LangSmith as its SDK posts them to `/runs/multipart`: a part for each run, named `post.ID` or `patch.ID`, and one
 //! for each of its large members, `post.ID.inputs` for example. A file may hold the bodies of several requests.
 
-use super::{Batch, SpanError};
+use super::{Batch, SpanError, repaired};
 use crate::trace::text::quote;
 use memchr::memmem;
 use serde_json::{Map, Value};
@@ -79,7 +79,10 @@ fn add(
     if !matches!(kind, "post" | "patch") || id.is_empty() {
         return Err(SpanError(format!("the part `{}` is of no run", shown())));
     }
-    let value: Value = serde_json::from_slice(&part[end + 4..])
+    let content = &part[end + 4..];
+    let mended = || repaired(content).and_then(|(clean, _)| serde_json::from_slice(&clean).ok());
+    let value: Value = serde_json::from_slice(content)
+        .or_else(|why| mended().ok_or(why))
         .map_err(|why| SpanError(format!("the part `{}` is not JSON: {why}", shown())))?;
     let place = *places.entry((kind == "post", id.to_owned())).or_insert_with(|| {
         runs.push(Map::from_iter([("id".to_owned(), id.into())]));

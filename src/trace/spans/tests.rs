@@ -355,3 +355,17 @@ fn broken_spans_neither_panic_nor_vanish() {
         }
     }
 }
+
+#[test]
+fn numbers_that_json_lacks_and_halves_of_letters_lose_no_span() {
+    let text = export(&[otlp(1, 0, "a", &json!({"score": 0.5, "input.value": "cut"})), otlp(2, 1, "b", &json!({}))]);
+    let text = text.to_string().replace("0.5", "NaN").replace("cut", "cut \\ud83d");
+    for text in [text.clone(), format!("{text}\n{{cut")] {
+        let read = batch(text.as_bytes());
+        assert_eq!(read.spans.len(), 2, "{text}");
+        assert_eq!(read.spans[0].attributes["input.value"], "cut \u{fffd}");
+        assert!(read.spans[0].attributes["score"].is_null());
+        assert!(read.odd[0].contains("1 half of a letter replaced"), "{:?}", read.odd);
+        assert_eq!(read.unread.len(), usize::from(text.ends_with("cut")), "{:?}", read.unread);
+    }
+}

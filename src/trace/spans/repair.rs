@@ -1,0 +1,77 @@
+//! Mends the JSON that writers produce who are not strict: numbers that it lacks, and halves of letters.
+
+/// The text with `null` for `NaN`, `Infinity` and `-Infinity` outside of strings; `None` if there are none.
+pub(crate) fn without_nan(text: &[u8]) -> Option<Vec<u8>> {
+    const NUMBERS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
+    let (mut out, mut rest, mut quoted) = (Vec::with_capacity(text.len()), text, false);
+    while let Some(first) = rest.first() {
+        let number = NUMBERS.iter().find(|number| !quoted && rest.starts_with(number));
+        let taken = match (number, first) {
+            (Some(number), _) => number.len(),
+            (None, b'\\') => rest.len().min(2),
+            (None, _) => 1,
+        };
+        quoted ^= *first == b'"';
+        out.extend_from_slice(if number.is_some() { b"null" } else { &rest[..taken] });
+        rest = &rest[taken..];
+    }
+    (out != text).then_some(out)
+}
+
+/// Bytes of the escape of half a pair, `\ud83d`.
+const ESCAPE: usize = 6;
+
+/// The text with U+FFFD for each half of a surrogate pair without the other half, and their number; Python and JavaScript
+/// write such a half of a text that was cut within an emoji.
+fn without_halves(text: &[u8]) -> (Vec<u8>, usize) {
+    let half = |at: usize| {
+        let escape = text.get(at..at + ESCAPE)?.strip_prefix(b"\\u")?;
+        let value = u16::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()?;
+        (0xd800..0xe000).contains(&value).then_some(value)
+    };
+    let (mut out, mut at, mut halves) = (Vec::with_capacity(text.len()), 0, 0);
+    while at < text.len() {
+        let is_pair = || half(at + ESCAPE).is_some_and(|other| other >= 0xdc00);
+        let taken = match half(at) {
+            Some(first) if first < 0xdc00 && is_pair() => 2 * ESCAPE,
+            Some(_) => {
+                halves += 1;
+                out.extend_from_slice(b"\\ufffd");
+                at += ESCAPE;
+                continue;
+            }
+            None if text[at] == b'\\' => 2.min(text.len() - at),
+            None => 1,
+        };
+        out.extend_from_slice(&text[at..at + taken]);
+        at += taken;
+    }
+    (out, halves)
+}
+
+/// The text without both, and the number of halves; `None` if it has neither.
+pub(crate) fn repaired(text: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let numbers = without_nan(text);
+    let (clean, halves) = without_halves(numbers.as_deref().unwrap_or(text));
+    (numbers.is_some() || halves > 0).then_some((clean, halves))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_halves_of_letters_are_replaced_and_all_else_stays() {
+        for (text, clean, halves) in [
+            (r#"{"a": NaN}"#, r#"{"a": null}"#, 0),
+            (r#"{"a": "cut \ud83d"}"#, r#"{"a": "cut \ufffd"}"#, 1),
+            (r#"["\ude00\ud83d\ude00\ud83d\n"]"#, r#"["\ufffd\ud83d\ude00\ufffd\n"]"#, 2),
+            (r#"["\ud83d", -Infinity]"#, r#"["\ufffd", null]"#, 1),
+        ] {
+            assert_eq!(repaired(text.as_bytes()), Some((clean.into(), halves)), "{text}");
+        }
+        for text in [r#"{"a": "NaN \ud83d\ude00 \\ud83d"}"#, r#""\u00e9 \u12"#, "\\"] {
+            assert_eq!(repaired(text.as_bytes()), None, "{text}");
+        }
+    }
+}
