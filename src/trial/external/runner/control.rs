@@ -22,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, btree_map::Entry};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -269,13 +270,18 @@ async fn read(body: Body) -> Result<Bytes, Refused> {
     axum::body::to_bytes(body, LONGEST_BODY).await.map_err(too_long)
 }
 
-/// The name of a case, as a segment of paths and trial ids: `test_refund[eu]` is `test-refund-eu`.
+/// The name of a case, as a segment of paths and trial ids: `test_refund[eu]` is `test-refund-eu`. Names that differ only in
+/// letters of other alphabets end with a digest.
 fn named(written: &str) -> Result<String, Refused> {
     let lower = written.to_lowercase();
     let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let name = words.collect::<Vec<_>>().join("-");
+    let mut words: Vec<&str> = words.collect();
+    let others = lower.chars().any(|letter| letter.is_alphanumeric() && !letter.is_ascii());
+    let digest = others.then(|| hex::encode(&Sha256::digest(&lower)[..4]));
+    words.extend(digest.as_deref());
+    let name = words.join("-");
     if name.is_empty() || name.len() > LONGEST_NAME {
-        let why = format!("`name` is to have 1 to {LONGEST_NAME} letters a to z and digits; others count as `-`");
+        let why = format!("`name` is to have 1 to {LONGEST_NAME} letters a to z and digits; signs count as `-`");
         return Err((StatusCode::BAD_REQUEST, why));
     }
     Ok(name)
@@ -298,5 +304,14 @@ mod tests {
         for unnamed in ["", "…", &"a".repeat(101)] {
             assert!(named(unnamed).is_err(), "{unnamed}");
         }
+    }
+
+    #[test]
+    fn names_that_differ_in_other_alphabets_alone_are_different_cases() {
+        let name = |written: &str| named(written).expect("a name");
+        assert_ne!(name("test[日本]"), name("test[中国]"));
+        assert_ne!(name("日本"), name("中国"));
+        assert_eq!(name("test[日本]"), name("TEST[日本]"));
+        assert!(name("test[日本]").starts_with("test-") && name("test_größe") != name("test_grüße"));
     }
 }
