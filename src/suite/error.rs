@@ -7,10 +7,11 @@ use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::listed;
 use crate::suite::evaluation::{ScoreError, StopError};
 use crate::suite::recordings::Unwritable;
-use crate::trace::text::plural;
+use crate::trace::text::{plural, quote};
 use crate::trial::external::runner::RunnerError;
 use crate::trial::run::JournalError;
 use crate::trial::{HoldError, SetupError};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -146,12 +147,14 @@ pub enum SuiteError {
     #[error("{0}")]
     NotForRunner(String),
     /// A test runner began no case.
-    #[error("{}", no_case(failures, problems))]
+    #[error("{}", no_case(failures, problems, skipped))]
     NoCase {
         /// How the runner ended, each time that it failed.
         failures: Vec<String>,
         /// What it asked instead.
         problems: Vec<String>,
+        /// The cases that its tests skipped, with the reason.
+        skipped: BTreeMap<String, String>,
     },
     /// Every trial of the earlier run passed.
     #[error("--failed: every trial of {} passed", file.display())]
@@ -182,11 +185,15 @@ impl Unlisted {
     }
 }
 
-/// Message for a test runner that began no case.
-fn no_case(failures: &[String], problems: &[String]) -> String {
+/// Message for a test runner that began no case, or skipped all.
+fn no_case(failures: &[String], problems: &[String], skipped: &BTreeMap<String, String>) -> String {
     let ended = failures.first().map_or_else(String::new, |how| format!("; the test runner ended with {how}"));
     let lines = problems.iter().map(|problem| format!("\n  {problem}"));
     let lines: String = lines.collect();
+    if !skipped.is_empty() {
+        let all: Vec<String> = skipped.iter().map(|(name, why)| format!("{name} ({})", quote(why, 80))).collect();
+        return format!("nothing was measured: the tests skipped every case{ended}: {}{lines}", all.join(", "));
+    }
     format!(
         "nothing was measured: no case was begun{ended}. A test begins its case with POST $RAGCHECK_URL/cases and ends it with \
          POST $RAGCHECK_URL/cases/ID/end: examples/pytest and examples/vitest have a fixture that does{lines}"

@@ -11,6 +11,7 @@ use crate::scenario::{self, Loaded, LoadedScenario};
 use crate::settings::Provider;
 use crate::suite::evaluation::{self, ExaminedTrace, RunEvaluator};
 use crate::suite::recordings;
+use crate::trace::text::{plural, quote};
 use crate::trace::{self, EXTERNAL, TrialEnd};
 use crate::transport::Budget;
 use crate::trial::external::runner::{self, NO_ADDRESS, Runner, RunnerTrial};
@@ -96,9 +97,9 @@ pub(crate) fn exec(folder: &Path, options: &ExecOptions<'_>) -> Result<ExecRun, 
         stdout_is_ours: options.stdout_is_ours,
         tell: options.tell,
     };
-    let runner::Ran { mut trials, failures, mut problems } = runner::run(&runner)?;
+    let runner::Ran { mut trials, failures, mut problems, skipped } = runner::run(&runner)?;
     if trials.is_empty() {
-        return Err(SuiteError::NoCase { failures, problems });
+        return Err(SuiteError::NoCase { failures, problems, skipped });
     }
     let mut plan = planned(&base, &mut trials);
     plan.mode = Some(if options.mode == Mode::Live { trace::Mode::Live } else { trace::Mode::Replay });
@@ -111,6 +112,12 @@ pub(crate) fn exec(folder: &Path, options: &ExecOptions<'_>) -> Result<ExecRun, 
         plan.part = Some(Part { of, by, cases, scenarios: loaded.partial });
     }
     let mut run = written(&opened, plan, trials, options)?;
+    if !skipped.is_empty() {
+        let all: Vec<String> = skipped.iter().map(|(name, why)| format!("{name} ({})", quote(why, 80))).collect();
+        let number = plural(all.len(), "case");
+        run.notes.push(format!("note: the tests skipped {number}, which the run leaves out: {}", all.join(", ")));
+    }
+    let left_out: Vec<String> = left_out.into_iter().filter(|name| !skipped.contains_key(name)).collect();
     if !left_out.is_empty() {
         run.notes.push(format!("note: the test runner did not begin {} of the scenario", left_out.join(", ")));
     }

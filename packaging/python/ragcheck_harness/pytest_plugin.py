@@ -2,6 +2,7 @@
 
 import json
 import os
+import unittest
 import urllib.error
 import urllib.request
 
@@ -16,7 +17,11 @@ class Case:
     sources = None
 
 
-def post(path, body):
+class Refused(Exception):
+    """The reply of a refused request."""
+
+
+def send(path, body):
     request = urllib.request.Request(os.environ["RAGCHECK_URL"] + path, json.dumps(body).encode())
     # A proxy of the environment is not for an address of this machine.
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -24,7 +29,21 @@ def post(path, body):
         with direct.open(request) as reply:
             return json.load(reply)
     except urllib.error.HTTPError as refused:
-        pytest.fail(json.load(refused)["error"], pytrace=False)
+        raise Refused(json.load(refused)) from None
+
+
+def post(path, body):
+    try:
+        return send(path, body)
+    except Refused as refused:
+        pytest.fail(refused.args[0]["error"], pytrace=False)
+
+
+def pytest_runtest_makereport(item, call):
+    """Keeps why a test was skipped in its body or in the setup of another fixture."""
+    skips = (pytest.skip.Exception, unittest.SkipTest)
+    if call.when != "teardown" and call.excinfo is not None and isinstance(call.excinfo.value, skips):
+        item.ragcheck_skipped = str(call.excinfo.value)
 
 
 @pytest.fixture
@@ -34,12 +53,25 @@ def ragcheck_case(request, monkeypatch):
     if "RAGCHECK_URL" not in os.environ:
         yield case
         return
-    begun = post("/cases", {"name": request.node.name})
-    case.question = begun["question"]
+    problem = None
+    try:
+        begun = send("/cases", {"name": request.node.name})
+    except Refused as refused:
+        begun, = refused.args
+        problem = begun["error"]
+        # A case without a recording is no failure of a test that skips.
+        if "id" not in begun:
+            pytest.fail(problem, pytrace=False)
+    case.question = begun.get("question")
     for variable, url in begun["base_urls"].items():
         monkeypatch.setenv(variable, url)
     yield case
-    ended = {"error": "the test set no answer"} if case.answer is None else {"answer": case.answer}
-    problem = post(f"/cases/{begun['id']}/end", {**ended, "sources": case.sources or []})["error"]
+    skipped = getattr(request.node, "ragcheck_skipped", None)
+    if skipped is not None:
+        post(f"/cases/{begun['id']}/end", {"skipped": skipped})
+        return
+    if problem is None:
+        ended = {"error": "the test set no answer"} if case.answer is None else {"answer": case.answer}
+        problem = post(f"/cases/{begun['id']}/end", {**ended, "sources": case.sources or []})["error"]
     if problem:
         pytest.fail(problem, pytrace=False)

@@ -392,6 +392,31 @@ fn a_runner_that_begins_no_case_measured_nothing() {
 }
 
 #[test]
+fn a_skipped_test_is_left_out_with_its_reason_and_a_suite_of_skipped_tests_measured_nothing() {
+    let bench = Bench::set();
+    bench.recorded(&warranty());
+    let skip = |name: &str| json!({"do": "end", "case": name, "body": {"skipped": "no network here"}});
+    // The case `frost` has no recording, so it cannot begin; its test may skip it all the same.
+    let both = json!([begin("frost"), skip("frost"), begin("warranty"), ask("", WARRANTY), end("warranty")]);
+    for mode in [&["--scenario", "desk.yaml"][..], &["--scenario", "desk.yaml", "--mode", "record"]] {
+        let outcome = bench.exec(mode, &both);
+        outcome.expect_code(0);
+        let said = said(&outcome);
+        assert!(said.contains("the tests skipped 1 case, which the run leaves out: frost (no network here)"), "{said}");
+        assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}", outcome.stdout);
+    }
+    for all in [json!([begin("warranty"), skip("warranty")]), json!([begin("frost"), skip("frost")])] {
+        let outcome = bench.replayed(&all);
+        outcome.expect_code(3);
+        assert!(outcome.stderr.contains("nothing was measured: the tests skipped every case"), "{}", outcome.stderr);
+    }
+    // What was ended before is judged.
+    let late = json!([begin("warranty"), ask("", WARRANTY), end("warranty"), skip("warranty")]);
+    let outcome = bench.replayed(&late);
+    assert!(said(&outcome).contains("did end warranty: 409") && outcome.stdout.contains("1 trial: 1 PASS"));
+}
+
+#[test]
 fn a_name_is_one_case_and_its_repetitions_are_counted_by_take() {
     let bench = Bench::set();
     let again = |take: u32| {

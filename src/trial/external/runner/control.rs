@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `POST /cases` | `name`, and optional `take` and `question` or `questions` | 201: `id`, base URLs and the first turn |
 //! | `POST /cases/ID/turn` | the same as for `end` | 200: the next turn; `question` is null if there is none |
-//! | `POST /cases/ID/end` | `answer` and optional `sources`, or `error` | 200: `error`, why the case cannot be judged, or null |
+//! | `POST /cases/ID/end` | `answer` and optional `sources`, or `error`, or `skipped` | 200: `error`, why the case cannot be judged, or null |
 //!
 //! What it refuses has a JSON body with `error`. A web page is refused as everywhere (`platform::loopback`).
 
@@ -65,6 +65,15 @@ struct Begin {
     #[serde(default)]
     questions: Vec<String>,
 }
+
+/// What skips a case, open or refused: why its test was skipped.
+#[derive(Debug, Deserialize)]
+struct Skip {
+    skipped: String,
+}
+
+/// A trace id that is no trial's: requests to its base URLs belong to no case.
+const NOBODY: &str = "00000000000000000000000000000000";
 
 /// Receives the end of a trial: why it cannot be judged, if so.
 type OverReceiver = oneshot::Receiver<Option<String>>;
@@ -146,14 +155,20 @@ impl Desk {
         let Some((trace, Asked { request, reply })) = first else {
             let why = over.await.ok().flatten();
             let why = why.unwrap_or_else(|| "the run ends".to_owned());
-            return Err((StatusCode::CONFLICT, format!("the case `{}` cannot begin: {why}", key.0)));
+            let error = format!("the case `{}` cannot begin: {why}", key.0);
+            let urls: BTreeMap<String, String> = self.base_urls(Some(NOBODY)).into_iter().collect();
+            // Its test may still skip it.
+            return Ok((StatusCode::CONFLICT, json!({"error": error, "id": id_of(&key), "base_urls": urls})));
         };
         let urls: BTreeMap<String, String> = self.base_urls(Some(&trace)).into_iter().collect();
-        let id = format!("{}.{}", key.0, key.1);
+        let id = id_of(&key);
         {
             let mut state = self.cases.state();
             if !state.runs {
                 return Err(over_already());
+            }
+            if let Some(known) = state.known.get_mut(&key) {
+                known.served = true;
             }
             state.open.insert(key, Ending { reply, asked, over });
         }
@@ -188,7 +203,7 @@ impl Desk {
             Entry::Vacant(place) => place.insert(self.cases.start(self.cases.planned(key, questions))),
         };
         let (begun, open) = case::begin();
-        known.begun = true;
+        (known.begun, known.served) = (true, false);
         if let Some(begins) = &known.begins {
             // A trial that has ended drops it, and the runner is told.
             let _ = begins.send(begun);
@@ -202,10 +217,8 @@ impl Desk {
             let why = "send {\"answer\": \"…\"} with what the agent answered, or {\"error\": \"…\"}".to_owned();
             return Err((StatusCode::BAD_REQUEST, why));
         }
-        let key = id.rsplit_once('.').and_then(|(name, take)| Some((name.to_owned(), take.parse().ok()?)));
-        let ending = key.and_then(|key: Key| self.cases.state().open.remove_entry(&key));
-        let not_open = || (StatusCode::CONFLICT, format!("no case `{id}` is open: it was ended, or was never begun"));
-        let (key, Ending { reply, asked, over }) = ending.ok_or_else(not_open)?;
+        let ending = key_of(id).and_then(|key| self.cases.state().open.remove_entry(&key));
+        let (key, Ending { reply, asked, over }) = ending.ok_or_else(|| not_open(id))?;
         // A trial that has ended, by its time limit for example, says why.
         let _ = reply.send(Said::Reply(body));
         Ok((key, asked, over))
@@ -229,12 +242,34 @@ impl Desk {
 
     /// Ends a case.
     async fn end(&self, id: &str, body: Bytes) -> Result<(StatusCode, Value), Refused> {
+        if let Ok(Skip { skipped }) = serde_json::from_slice(&body) {
+            return self.skip(id, skipped).await;
+        }
         let (_, mut asked, over) = self.reply(id, body)?;
         if let Some(next) = asked.recv().await {
             // The trial that waits for it fails by that.
             let _ = next.reply.send(Said::Early);
         }
         Ok((StatusCode::OK, json!({"error": why(over).await})))
+    }
+
+    /// Leaves a case out whose test was skipped, also one that could not begin.
+    async fn skip(&self, id: &str, why: String) -> Result<(StatusCode, Value), Refused> {
+        let open = {
+            let mut state = self.cases.state();
+            let key = key_of(id).ok_or_else(|| not_open(id))?;
+            let open = state.open.remove(&key);
+            // What was ended before is judged.
+            let known = state.known.get_mut(&key).filter(|known| open.is_some() || known.begun && !known.served);
+            known.ok_or_else(|| not_open(id))?.skipped = Some(why);
+            open
+        };
+        if let Some(Ending { reply, asked, over }) = open {
+            // The trial ends as that of a case that is never ended, and is not recorded.
+            drop((reply, asked));
+            let _ = over.await;
+        }
+        Ok((StatusCode::OK, json!({"error": null})))
     }
 
     fn base_urls(&self, trace: Option<&str>) -> Vec<(String, String)> {
@@ -245,6 +280,19 @@ impl Desk {
         let urls = setup.services.base_urls(self.proxy).into_iter();
         urls.map(|(name, url)| (name, url.replacen(&proxy, &format!("{proxy}{path}"), 1))).collect()
     }
+}
+
+/// The id of a case in paths.
+fn id_of((name, take): &Key) -> String {
+    format!("{name}.{take}")
+}
+
+fn key_of(id: &str) -> Option<Key> {
+    id.rsplit_once('.').and_then(|(name, take)| Some((name.to_owned(), take.parse().ok()?)))
+}
+
+fn not_open(id: &str) -> Refused {
+    (StatusCode::CONFLICT, format!("no case `{id}` is open: it was ended, or was never begun"))
 }
 
 /// Why a trial cannot be judged, when it has ended.

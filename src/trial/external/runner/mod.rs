@@ -82,6 +82,8 @@ pub(crate) struct Ran {
     pub failures: Vec<String>,
     /// What kept a request or a case from being counted.
     pub problems: Vec<String>,
+    /// Names of the cases whose tests were skipped, with the reason; they have no trial here.
+    pub skipped: BTreeMap<String, String>,
 }
 
 /// A case by name, and its take.
@@ -114,6 +116,10 @@ struct Known {
     /// `None` once the runner begins it no more.
     begins: Option<mpsc::UnboundedSender<Begun>>,
     begun: bool,
+    /// Whether its trial was served, after it was begun last.
+    served: bool,
+    /// Why its test was skipped, if it was.
+    skipped: Option<String>,
     task: JoinHandle<Finished>,
 }
 
@@ -251,8 +257,14 @@ impl Cases {
             std::mem::take(&mut *state)
         };
         state.known.values_mut().for_each(|one| one.begins = None);
-        let mut trials = Vec::new();
-        for (_, Known { planned: (case, planned), task, .. }) in state.known {
+        let (mut trials, mut all_skipped) = (Vec::new(), BTreeMap::new());
+        for (_, Known { planned: (case, planned), task, skipped, .. }) in state.known {
+            if let Some(why) = skipped {
+                // Its trial has ended, or waits for what it will not receive.
+                task.abort();
+                all_skipped.insert(case.case.case, why);
+                continue;
+            }
             let finished = task.await.unwrap_or_else(|failure| {
                 let plan = self.plan_of(&case, &planned);
                 self.opened.trial(&plan, &planned).crashed(&failure.to_string())
@@ -262,7 +274,7 @@ impl Cases {
         let expected = self.expected();
         let place = |name: &str| expected.iter().position(|one| one.case.case == name).unwrap_or(expected.len());
         trials.sort_by_key(|one| place(&one.case.case.case));
-        Ran { trials, failures: Vec::new(), problems: state.problems }
+        Ran { trials, failures: Vec::new(), problems: state.problems, skipped: all_skipped }
     }
 
     /// The scenario's cases.
@@ -315,6 +327,6 @@ impl Cases {
             own.refuse(&finished.trace.end).await;
             finished
         });
-        Known { planned, beginnings, begins: Some(begins), begun: false, task }
+        Known { planned, beginnings, begins: Some(begins), begun: false, served: false, skipped: None, task }
     }
 }
