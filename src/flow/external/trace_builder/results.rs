@@ -38,7 +38,7 @@ impl TraceBuilder<'_> {
 
     /// The pending calls that a request answers, with its messages. Ids may repeat in a conversation, so what the last request
     /// had already said answers none of them, and of several messages with one id the last answers the last call. A call
-    /// whose id is not there is found by its tool and arguments.
+    /// whose id is not there is found by its tool and arguments. They come in the order of the calls, whichever was done first.
     fn answered<'m>(&mut self, asked: &'m ChatRequest) -> Vec<(&'m Message, Waiting)> {
         let old = self.known_messages(asked);
         let mut waiting: Vec<Option<Waiting>> = std::mem::take(&mut self.waiting).into_iter().map(Some).collect();
@@ -60,11 +60,12 @@ impl TraceBuilder<'_> {
                 last(&|call| is_new && is_it(call) && !has_call(&asked.messages, &call.id))
             };
             let known = exact.or_else(|| last(&|call| call.id == *id)).or_else(renamed);
-            found.extend(known.and_then(|known| waiting[known].take()).map(|call| (message, call)));
+            let call = known.and_then(|known| Some((known, waiting[known].take()?)));
+            found.extend(call.map(|(known, call)| (known, (message, call))));
         }
         self.waiting = waiting.into_iter().flatten().collect();
-        found.reverse();
-        found
+        found.sort_by_key(|(known, _)| *known);
+        found.into_iter().map(|(_, answered)| answered).collect()
     }
 
     /// Number of messages at the beginning of a request that the last one had too.
