@@ -6,6 +6,7 @@
 use super::surroundings::{Questions, Spot, is_amount, name, words};
 use regex::escape;
 use serde_json::Value;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -46,8 +47,11 @@ pub(crate) fn minted<'v>(
 ) -> Vec<Minted> {
     let (mut found, questions) = (Vec::new(), Questions::new(asked, dates));
     for (before, now) in pairs {
+        let bodies = LazyCell::new(|| (before.to_string(), now.to_string()));
+        // What both bodies have stands elsewhere now, as results in another order: nothing was generated.
+        let moved = |word: &str, other: &str| bodies.0.contains(other) && bodies.1.contains(word);
         differing(before, now, &mut String::new(), &mut |at, before, now| {
-            in_text(at, (before, now), &questions, &mut found);
+            in_text(at, (before, now), &questions, moved, &mut found);
         });
     }
     distinct(found)
@@ -131,7 +135,13 @@ fn differing(before: &Value, now: &Value, at: &mut String, each: &mut impl FnMut
     }
 }
 
-fn in_text(at: &str, (before, now): (&str, &str), questions: &Questions, found: &mut Vec<Minted>) {
+fn in_text(
+    at: &str,
+    (before, now): (&str, &str),
+    questions: &Questions,
+    moved: impl Fn(&str, &str) -> bool,
+    found: &mut Vec<Minted>,
+) {
     let (ours, theirs) = (words(before), words(now));
     let between = |words: &[(usize, &str)], text: &str| -> Vec<String> {
         let mut ends = 0;
@@ -153,7 +163,7 @@ fn in_text(at: &str, (before, now): (&str, &str), questions: &Questions, found: 
             continue;
         }
         let end = begin + word.len();
-        if word.chars().count().min(other.chars().count()) >= SHORTEST {
+        if word.chars().count().min(other.chars().count()) >= SHORTEST && !moved(word, other) {
             // Another value in the context would not match again.
             let after = ours.iter().zip(&theirs).find(|((place, one), (_, other))| *place > *begin && one != other);
             let until = after.map_or(before.len(), |((place, _), _)| *place);
