@@ -30,7 +30,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         r"^(?:\w+ )?not found[.!]?$".into(),
         r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
         r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
-        r"\b(?:i|we)(?:'d| would| will|'ll|) (?:rather not|prefer not to|not|decline to) (?:guess|speculate|make (?:it|that|things|something|anything) up)\b".into(),
+        r"\b(?:i|we)(?:'d| would| will|'ll| do|) ?(?:rather not|prefer not to|not|n't want to|not want to|decline to) (?:guess|speculate|make (?:it|that|things|something|anything) up)\b".into(),
         format!(r"\bnothing (?:in|on) (?:\w+ ){{0,3}}?{sources} (?:answers?|says?|mentions?|covers?|tells?|addresses)\b"),
         r"\b(?:beyond|outside) (?:of )?(?:(?:my|our|the) (?:knowledge|scope|documentation)|what (?:i|we) (?:can|know))\b".into(),
     ];
@@ -72,10 +72,11 @@ static NO_MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// A belief, up to the end of its sentence, which is a claim beside any refusal: "I don't know, but I think it is blue".
 static BELIEF: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let held = r"(?:i|we)(?:'d| would)? (?:\w+ )?(?:believe|think|guess|assume|suspect|say|reckon|expect)(?: that)? (?:the|its?|it's|this|these|those|they|there|they're)";
+    let held = r"(?:i|we)(?:'d| would)? (?:\w+ )?(?:believe|think|guess|assume|suspect|reckon|(?:say|expect) (?:the|its?|it's|this|that|they|there))";
+    let others = "(?:ich|wir) (?:glaube|denke|vermute)n?|(?:glaube|denke|vermute)n? (?:ich|wir)|je (?:crois|pense|suppose) que?|(?:creo|pienso|supongo) que|(?:credo|penso) che";
     let likely =
         "(?:its?|this|that|they|these|those)(?:'s|'re| is| are) (?:probably|likely|most likely|very likely|presumably)";
-    Regex::new(&format!(r"\b(?:{held}|{likely})\b[^.!?;\n]*")).ok()
+    Regex::new(&format!(r"\b(?:{held}|{others}|{likely})\b[^.!?;\n]*")).ok()
 });
 
 /// What parts a refusal from what is said all the same: "I don't know the date, but the warranty is two years".
@@ -84,9 +85,15 @@ static CONTRASTS: LazyLock<Option<Regex>> =
 
 /// Whether a normalised text holds a belief that neither refuses nor names who may know more.
 fn believes(normal: &str, refuses: impl Fn(&str) -> bool) -> bool {
-    let elsewhere = |part: &str| ["contact", "support", "ask", "help"].iter().any(|word| part.contains(word));
+    let elsewhere = |part: &str| {
+        let words =
+            ["contact", "support", "ask", "help", "call", "reception", "fragen", "wenden", "demander", "preguntar"];
+        part.split_whitespace().any(|word| words.contains(&word.trim_matches(|letter: char| !letter.is_alphanumeric())))
+    };
     let beliefs = BELIEF.iter().flat_map(|belief| belief.find_iter(normal));
-    beliefs.map(|found| found.as_str()).any(|part| !refuses(part) && !elsewhere(part))
+    // "I think so" says nothing.
+    let says = |part: &str| !part.ends_with(" so");
+    beliefs.map(|found| found.as_str()).any(|part| says(part) && !refuses(part) && !elsewhere(part))
 }
 
 /// Characters that end a sentence.
@@ -214,6 +221,10 @@ mod tests {
             "Λυπάμαι, δεν ξέρω.",
             "Bohužel nevím.",
             "I'd rather not guess.",
+            "I don't want to guess.",
+            "I don't know, but I think it would be best to call reception.",
+            "I don't think so; I could not find it.",
+            "I don't know, I'm afraid not.",
             "We prefer not to speculate about that.",
             "I don't know, but I think the support team can help you.",
             "I'm not sure; I believe that the manual does not mention it.",
@@ -249,6 +260,10 @@ mod tests {
             "It is 99 days, and I do not know more.",
             "I have no reason to doubt that it is 42 metres.",
             "I can't say for sure, but I believe the cover is blue.",
+            "I can't say for sure, but I believe breakfast is served until ten.",
+            "Ich weiß es nicht genau, aber ich glaube, dass Haustiere erlaubt sind.",
+            "Je ne sais pas, mais je crois que les chiens sont admis.",
+            "No lo sé, pero creo que es azul.",
             "I don't know exactly; it's probably blue.",
             "I could not find it in the documents, but I'd guess that it is blue.",
             "",
