@@ -18,6 +18,8 @@ const LONGEST_BODY: usize = 16 << 20;
 const SIGNED: &str = "which is signed by AWS (SigV4): the signature covers the host, so the request cannot be handed on. \
     Use a Bedrock API key: set AWS_BEARER_TOKEN_BEDROCK for the agent, or `key: AWS_BEARER_TOKEN_BEDROCK` for the provider \
     in the project file and let the client send no signature (boto3: `Config(signature_version=botocore.UNSIGNED)`)";
+/// How compressed bodies begin.
+const PACKED: [(&[u8], &str); 2] = [(&[0x1f, 0x8b], "gzip"), (&[0x28, 0xb5, 0x2f, 0xfd], "zstd")];
 /// Characters of a path or host that are shown.
 const SHOWN: usize = 200;
 
@@ -154,8 +156,13 @@ pub(super) async fn read_body(body: Body, route: &Route, content_type: &mut Opti
         return Ok(Value::Null);
     }
     let invalid = |why| Refusal::invalid(StatusCode::BAD_REQUEST, why);
-    let body: Value =
-        serde_json::from_slice(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
+    let packed = PACKED.iter().find(|(begin, _)| bytes.starts_with(begin));
+    let body: Value = serde_json::from_slice(&bytes).map_err(|why| {
+        invalid(match packed {
+            Some((_, by)) => format!("whose body is compressed by {by}, which is not read: send it plain"),
+            None => format!("whose body is not JSON: {why}"),
+        })
+    })?;
     match transport::broken_conversation(route.api.profile().layout, &body) {
         Some(why) => Err(invalid(format!("whose conversation cannot be sent: {why}"))),
         None => Ok(body),
