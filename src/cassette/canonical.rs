@@ -25,6 +25,14 @@ pub struct Request<'a> {
     pub body: &'a Value,
 }
 
+impl Request<'_> {
+    /// The path as stored in a cassette.
+    pub(super) fn redacted_path(&self, redactor: &Redactor) -> String {
+        let Profile { layout, .. } = self.profile;
+        redactor.redact_path(self.path, layout.model.is_some() || !layout.conversation.is_empty())
+    }
+}
+
 /// The body as stored in a cassette: redacted, and without dropped members.
 pub(crate) fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) -> Value {
     let mut body = redactor.redact_value(body);

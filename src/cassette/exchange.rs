@@ -134,7 +134,7 @@ impl Exchange {
     ) -> Self {
         let Profile { name, layout, .. } = *request.profile;
         let body = stored_body(request.profile, request.body, redactor);
-        let path = redactor.redact_path(request.path);
+        let path = request.redacted_path(redactor);
         Self {
             ordinal,
             service,

@@ -34,6 +34,8 @@ impl Keys {
         if !self.redactor.knows_the_same_as(redactor) {
             *self = Self { redactor: redactor.clone(), ..Self::default() };
         }
+        let path = request.path.contains('?').then(|| request.redacted_path(redactor));
+        let request = Request { path: path.as_deref().unwrap_or(request.path), ..request };
         let form = form(request, redactor, &mut self.hashes, std::mem::take(&mut self.spare));
         let common = common(&self.last, &form);
         let mut from = common.checked_sub(1).map_or(0, |last| form.ends[last]);
@@ -57,7 +59,7 @@ impl Keys {
 
     /// The key of a request that may contain secrets.
     fn redacted(&mut self, request: Request<'_>, redactor: &Redactor) -> String {
-        let (path, body) = (redactor.redact_path(request.path), redactor.redact_value(request.body));
+        let (path, body) = (request.redacted_path(redactor), redactor.redact_value(request.body));
         let request = Request { path: &path, body: &body, ..request };
         digest(form(request, redactor, &mut self.hashes, Vec::new()).text, 32)
     }

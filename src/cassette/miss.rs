@@ -41,7 +41,7 @@ pub(crate) fn explain(
     redactor: &Redactor,
     (rerecord, asked): (&str, &[&str]),
 ) -> Explanation {
-    let place = format!("{} {}", request.method, printable(&redactor.redact_path(request.path), 120));
+    let place = format!("{} {}", request.method, printable(&request.redacted_path(redactor), 120));
     let calls = cassette.exchanges.len();
     let remedy = format!("re-record: {rerecord}     (about {calls} {})", if calls == 1 { "call" } else { "calls" });
     let file = cassette.place();
@@ -74,7 +74,7 @@ pub(crate) fn explain(
     if requests.iter().any(|request| request.problem.as_ref() == Some(&no_room)) {
         return told(no_room.clone(), &no_room, vec![format!("looked in: {file}")]);
     }
-    let path = redactor.redact_path(request.path);
+    let path = request.redacted_path(redactor);
     let Some((index, nearest)) = nearest((cassette, &requests), service, (layout, &now, &path), unused) else {
         let summary = format!("no exchange with the {service} service was recorded");
         return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);

@@ -8,7 +8,6 @@ mod links;
 mod live;
 mod order;
 mod pace;
-mod query_keys;
 pub(crate) mod raw;
 mod record;
 mod replay;
@@ -38,6 +37,7 @@ pub use crate::cassette::Profile;
 
 use crate::cassette::Chunk;
 use crate::platform::clock::BoxFuture;
+use crate::platform::secrets::query_keys;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -8,6 +8,7 @@
 
 mod declared;
 mod invisible;
+pub(crate) mod query_keys;
 mod redactor;
 #[cfg(test)]
 mod spelling_tests;

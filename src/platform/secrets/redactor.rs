@@ -2,6 +2,7 @@
 //! are filtered by an allow-list.
 
 use super::invisible::{self, Visible};
+use super::query_keys::without_query_keys;
 use super::spellings::Spellings;
 use super::stream::redact_stream;
 use super::well_known::{self, well_known};
@@ -101,10 +102,11 @@ impl Redactor {
         Cow::Owned(replaced(&out, found))
     }
 
-    /// The path of a request without secrets. Those in its query have one name, whether they are known by value, as while
-    /// recording, or by their form.
-    pub(crate) fn redact_path(&self, path: &str) -> String {
-        let clean = self.redact(path);
+    /// The path of a request, to a model's service or another, without secrets. Those in its query have one name, whether they
+    /// are known by value, as while recording, or by their place or form.
+    pub(crate) fn redact_path(&self, path: &str, is_model: bool) -> String {
+        let path = without_query_keys(path, is_model);
+        let clean = self.redact(&path);
         let Some((path, query)) = clean.split_once('?') else { return clean.into_owned() };
         let mut parts = query.split(MARK);
         let mut one_name = format!("{path}?{}", parts.next().unwrap_or_default());

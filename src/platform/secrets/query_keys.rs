@@ -4,6 +4,7 @@
 //! Parameter names differ between services (`key`, `code`, `sig`, `X-Amz-Signature`), so a value is recognised by its
 //! parameter's name or by its form. A value wrongly taken for a key is replaced both in the recording and in replay.
 
+use super::redactor::MARK;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use percent_encoding::percent_decode_str;
@@ -20,13 +21,11 @@ const LEAST_NAMED: usize = 6;
 const LEAST_UNNAMED: usize = 16;
 
 /// The keys in the query of `path`: a name for messages, and the decoded value.
-pub(super) fn query_keys(path: &str) -> impl Iterator<Item = (String, String)> {
+pub(crate) fn query_keys(path: &str) -> impl Iterator<Item = (String, String)> {
     let query = path.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
     query.split('&').filter_map(|pair| {
-        let (name, value) = pair.split_once('=').unwrap_or(("", pair));
-        let name = percent_decode_str(name).decode_utf8_lossy().to_ascii_lowercase();
-        let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
+        let (name, value) = decoded(pair);
         let plain = (1..=40).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
         let shown = if plain { format!("agent's parameter {name}") } else { "agent's parameter".to_owned() };
@@ -34,13 +33,36 @@ pub(super) fn query_keys(path: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
+/// A path whose keys have one name, by their places in the query: a short or encoded one is not found by its value. To a model's
+/// service, which reads a key in a parameter of such a name (`is_model`), any value of one is a key.
+pub(super) fn without_query_keys(path: &str, is_model: bool) -> String {
+    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let clean = |pair: &str| {
+        let (name, value) = decoded(pair);
+        match pair.split_once('=') {
+            Some((written, _)) if is_key(&name, &value) || is_model && KEYS.contains(&name.as_str()) => {
+                format!("{written}={MARK}key]")
+            }
+            _ => pair.to_owned(),
+        }
+    };
+    format!("{path}?{}", query.split('&').map(clean).collect::<Vec<_>>().join("&"))
+}
+
+/// Name, in lower case, and value of a parameter.
+fn decoded(pair: &str) -> (String, String) {
+    let (name, value) = pair.split_once('=').unwrap_or(("", pair));
+    let name = percent_decode_str(name).decode_utf8_lossy().to_ascii_lowercase();
+    (name, percent_decode_str(value).decode_utf8_lossy().into_owned())
+}
+
 /// Whether a header to a service that nobody knows may hold a key: by its name, or by the form of its value.
-pub(super) fn may_be_secret(name: &str, value: &str) -> bool {
+pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
     matches!(name, "authorization" | "x-api-key" | "api-key" | "cookie") || is_key(name, value)
 }
 
 /// The password of a header with a user's name and password, or a key in the place of the name, unless it is a plain word.
-pub(super) fn password(header: &str) -> Option<String> {
+pub(crate) fn password(header: &str) -> Option<String> {
     let (_, login) = header.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"))?;
     let login = STANDARD_NO_PAD.decode(login.trim().trim_end_matches('=')).ok()?;
     let (user, password) = std::str::from_utf8(&login).ok()?.split_once(':')?;
