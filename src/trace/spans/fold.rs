@@ -98,8 +98,7 @@ impl Story {
             let same = self.around(place).find(|outer| match (&self.operations[*outer].operation, &operation) {
                 (Operation::Completed(_), Operation::Completed(_)) | (Operation::Found(_), Operation::Found(_)) => true,
                 (Operation::Ran(outer), Operation::Ran(inner)) => {
-                    let is_shown = inner.arguments.is_some() && outer.arguments == inner.arguments;
-                    (outer.tool == inner.tool || is_shown && is_tool(&outer.tool, &inner.tool))
+                    (outer.tool == inner.tool || is_tool(&outer.tool, &inner.tool))
                         && (outer.id == inner.id || outer.id.is_none() || inner.id.is_none())
                 }
                 _ => false,

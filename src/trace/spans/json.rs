@@ -34,9 +34,10 @@ pub(super) fn read(text: &str, batch: &mut Batch) -> Result<(), SpansError> {
         text = clean.into();
         whole = values(&text);
         if halves > 0 {
-            batch
-                .odd
-                .push(format!("{} of a letter replaced (`\\ud83d` without its other half)", plural(halves, "half")));
+            batch.odd.push(format!(
+                "{} of a surrogate pair replaced (`\\ud83d` without its other half)",
+                plural(halves, "half")
+            ));
         }
     }
     match whole {

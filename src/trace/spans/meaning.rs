@@ -111,6 +111,10 @@ pub(super) fn of(span: &Span) -> Option<Operation> {
             }
         }
         // Instrumentations have operations of their own for it, or none: `running tool`, MCP's `tools/call`.
+        // A guard or an approval names the tool as well, and runs nothing.
+        kind if ["guard", "approv", "permission", "polic", "valid"].iter().any(|word| kind.contains(word)) => {
+            return None;
+        }
         _ if is_mcp_call(span) || words(attributes, &["gen_ai.tool.name"]).is_some() => Operation::Ran(ran(span)),
         _ => return None,
     })

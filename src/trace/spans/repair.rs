@@ -1,4 +1,4 @@
-//! Mends the JSON that writers produce who are not strict: numbers that it lacks, and halves of letters.
+//! Mends the JSON that lenient writers produce: numbers that JSON lacks, and halves of surrogate pairs.
 
 /// The text with `null` for `NaN`, `Infinity` and `-Infinity` outside of strings; `None` if there are none.
 pub(crate) fn without_nan(text: &[u8]) -> Option<Vec<u8>> {

@@ -291,8 +291,8 @@ pub(super) fn middle(done: &SpanOperation) -> u64 {
     done.at_ns.saturating_add(done.took_us.saturating_mul(500))
 }
 
-/// Orders spans by their begin, and the longer ones first. Of those with the same times, nothing depends on their order in
-/// the input, unless they took no time: then it is all that says which came first.
+/// Orders spans by their begin, and the longer ones first. Spans with the same times do not depend on their order in the
+/// input, unless they took no time: then that order alone tells which came first.
 fn sort(spans: &mut [Span]) {
     spans.sort_by_key(|span| (span.start_ns, Reverse(span.end_ns)));
     let is_same = |one: &Span, other: &Span| (one.start_ns, one.end_ns) == (other.start_ns, other.end_ns);

@@ -365,7 +365,7 @@ fn numbers_that_json_lacks_and_halves_of_letters_lose_no_span() {
         assert_eq!(read.spans.len(), 2, "{text}");
         assert_eq!(read.spans[0].attributes["input.value"], "cut \u{fffd}");
         assert!(read.spans[0].attributes["score"].is_null());
-        assert!(read.odd[0].contains("1 half of a letter replaced"), "{:?}", read.odd);
+        assert!(read.odd[0].contains("1 half of a surrogate pair replaced"), "{:?}", read.odd);
         assert_eq!(read.unread.len(), usize::from(text.ends_with("cut")), "{:?}", read.unread);
     }
 }

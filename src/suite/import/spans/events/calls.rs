@@ -39,7 +39,8 @@ impl Events<'_> {
             }
             _ => false,
         };
-        let same = |what: &What| of_tool(what, &|call| call.arguments == shown.arguments);
+        // A run may have defaults beside what was asked.
+        let same = |what: &What| of_tool(what, &|call| holds(&call.arguments, &shown.arguments));
         let alone = |what: &What| of_tool(what, &|call| !has_id || call.id.is_empty() || call.arguments.is_null());
         let query = tool_result::query(&shown.arguments);
         let search = |what: &What| matches!(what, What::Searched(search) if !query.is_empty() && search.query == query);
@@ -167,6 +168,24 @@ impl Events<'_> {
     }
 }
 
+/// Whether arguments have all of `asked`, and perhaps more.
+fn holds(arguments: &Value, asked: &Value) -> bool {
+    match (arguments.as_object(), asked.as_object()) {
+        (Some(arguments), Some(asked)) => asked.iter().all(|(name, value)| arguments.get(name) == Some(value)),
+        _ => arguments == asked,
+    }
+}
+
+/// Whether an instrumentation wrote something else in the place of a value: a mark that it is secret, or its beginning.
+fn is_withheld(value: &Value) -> bool {
+    let withheld = |text: &str| {
+        let text = text.trim();
+        let is_mark = text.starts_with(['[', '<', '*', '{']) && text.ends_with([']', '>', '*', '}']);
+        is_mark || text.ends_with("...") || text.ends_with('…') || text.to_lowercase().contains("redacted")
+    };
+    value.as_str().is_some_and(withheld)
+}
+
 /// Completes the arguments of a call by those that its run had, which count; `false` if none has the name of one of the
 /// call: then they are written in another form, not as the tool has them.
 fn ran_with(asked: &mut Value, ran: &Value) -> bool {
@@ -174,7 +193,7 @@ fn ran_with(asked: &mut Value, ran: &Value) -> bool {
     if !ran.keys().any(|name| asked.contains_key(name)) {
         return false;
     }
-    for (name, value) in ran {
+    for (name, value) in ran.iter().filter(|(_, value)| !is_withheld(value)) {
         let read = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
         if read.is_none() || read.as_ref() != asked.get(name) {
             asked.insert(name.clone(), value.clone());
