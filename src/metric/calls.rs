@@ -354,11 +354,11 @@ fn check_all(expectation: &CallExpectation, all: &[Called<'_>], patterns: &Patte
 /// Differences of clocks, in microseconds.
 const CLOCKS_US: u64 = 1_000;
 
-/// Whether a call came after another: where times of their runs are shown, it began when the other had ended; else it stands
-/// after it. Each is given with its place.
+/// Whether a call came after another: where times of their runs are shown, it began when the other had ended; else, and where
+/// a later completion asked for it, it stands after it. Each is given with its place.
 fn follows((place, call): (usize, &ToolCalled), (before, first): (usize, &ToolCalled)) -> bool {
     match (first.began_us, call.began_us) {
-        (Some(first_us), Some(began_us)) => {
+        (Some(first_us), Some(began_us)) if call.call <= first.call => {
             let had_ended = first_us.saturating_add(first.took_us) <= began_us.saturating_add(CLOCKS_US);
             had_ended && (first_us, before) < (began_us, place)
         }
