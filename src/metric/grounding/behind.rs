@@ -22,7 +22,7 @@ const OTHERS: &[&str] = &[
     "para", "pour", "dans", "avec", "sind", "wird", "werden", "nach", "über", "unter", "alle", "jede", "jeder",
     "jeden", "jedes", "diese", "dieser", "letzte", "letzten", "nächste", "nächsten", "halbe", "halben", "cada",
     "entre", "chaque", "elke", "varje", "hver", "ogni", "dopo", "prima", "после", "каждые", "через", "oder", "demi",
-    "demie", "medio", "media", "halve", "halva", "mezzo",
+    "demie", "support", "office", "opening", "different", "medio", "media", "halve", "halva", "mezzo",
 ];
 
 /// Units whose spelling is also a word beside an adjective that counts nothing: `5 stores this week`, `3 snack bar`.
@@ -32,7 +32,7 @@ const AMBIGUOUS: &[&str] = &[
 ];
 
 /// Abbreviations of scales that are written with a point.
-const ABBREVIATED: &[&str] = &["mio", "mrd", "tsd", "cr", "mln", "mld", "tys", "млн", "млрд", "тыс"];
+const ABBREVIATED: &[&str] = &["mio", "mrd", "tsd", "mln", "mld", "tys", "млн", "млрд", "тыс"];
 
 /// A word behind a number or another word, with the marks between: emphasis, a plus, brackets (`thirty (30) days`).
 static NEXT: LazyLock<Regex> = LazyLock::new(|| {
@@ -119,9 +119,9 @@ pub(super) fn said_per(after: &str) -> Option<Unit> {
 /// Words before a number that names a place or a version, and counts nothing.
 const LABELS: &[&str] = &[
     "page", "pages", "section", "sections", "chapter", "step", "figure", "table", "version", "item", "question",
-    "article", "clause", "paragraph", "appendix", "annex", "room", "no", "nr", "seite", "kapitel", "abschnitt",
-    "artikel", "schritt", "página", "capítulo", "artículo", "paso", "pagina", "capitolo", "articolo", "chapitre",
-    "étape", "страница", "глава", "статья", "strona", "sida", "side",
+    "article", "clause", "paragraph", "appendix", "annex", "room", "nr", "level", "tier", "plan", "option", "phase",
+    "grade", "seite", "kapitel", "abschnitt", "artikel", "schritt", "página", "capítulo", "artículo", "paso", "pagina",
+    "capitolo", "articolo", "chapitre", "étape", "страница", "глава", "статья", "strona", "sida",
 ];
 
 /// Whether the text before a number makes a label of it: `page 30`, `§ 30`, `No. 30`.
@@ -131,5 +131,5 @@ pub(super) fn labels(before: &str) -> bool {
     let start = bare
         .rfind(|letter: char| !letter.is_alphabetic())
         .map_or(0, |at| at + bare[at..].chars().next().map_or(0, char::len_utf8));
-    before.ends_with(['§', '№', '#']) || LABELS.contains(&bare[start..].to_lowercase().as_str())
+    before.ends_with(['§', '№', '#']) || bare.ends_with("No") || LABELS.contains(&bare[start..].to_lowercase().as_str())
 }

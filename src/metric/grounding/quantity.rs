@@ -293,9 +293,7 @@ impl Quantity {
             self.values.iter().any(|value| source.values.iter().any(|other| holds(*value, *other)))
         };
         let is_elsewhere = |one: &Self, other: &Self| one.is_label && other.unit.is_some();
-        // `5 million` may stand as 5 in a table of millions, but not as any 5.
-        let is_other_count = self.scaled && source.is_count() && self.unit.is_some();
-        if is_elsewhere(self, source) || is_elsewhere(source, self) || is_other_count {
+        if is_elsewhere(self, source) || is_elsewhere(source, self) {
             return false;
         }
         match (self.unit, source.unit) {

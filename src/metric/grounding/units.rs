@@ -260,7 +260,9 @@ const COMPOUNDS: &[&str] = &[
 pub(super) fn unit_of(word: &str) -> Option<(&'static str, f64)> {
     let lower = word.to_lowercase();
     let known = || UNITS.iter().find(|(_, names, _)| names.contains(&word) || names.contains(&lower.as_str()));
-    let of_time = |of: &str| UNITS.iter().find(|(base, names, _)| is_of_time(base) && names.contains(&of));
+    // `banks` has no seconds.
+    let of_time =
+        |of: &str| UNITS.iter().find(|(base, names, _)| of.len() > 2 && is_of_time(base) && names.contains(&of));
     let compound = || COMPOUNDS.iter().find_map(|first| of_time(lower.strip_prefix(first)?));
     known().or_else(compound).map(|(base, _, factor)| (*base, *factor))
 }
