@@ -232,7 +232,7 @@ fn is_money(before: &[char]) -> bool {
     let before = before.strip_suffix(&[' ']).unwrap_or(before);
     let length = before.iter().rev().take_while(|letter| letter.is_lowercase()).count();
     let code: String = before[before.len() - length..].iter().collect();
-    before.last().is_some_and(|last| is_currency(*last)) || CURRENCY_CODES.contains(&code.as_str())
+    before.last().is_some_and(|last| is_currency(*last)) || code != "try" && CURRENCY_CODES.contains(&code.as_str())
 }
 
 /// What stands `after` a number and changes its value: a scale (`45k`, `$45m`), an exponent (`45e3`, `45×10^3`) or a fraction (`45½`).
