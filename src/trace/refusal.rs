@@ -28,6 +28,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         format!(r"\bno (?:\w+ ){{0,3}}?{MISSING} (?:\w+ ){{0,4}}?(?:was|were|is|are|could be|has been|have been) (?:\w+ )?(?:found|available|given|known|there)\b"),
         format!(r"\bthere (?:is|was) nothing (?:(?:relevant|more|at all|written|said) )?(?:(?:about|on|regarding) (?:this|that|it) )?(?:in|on|about) (?:\w+ ){{0,2}}?{sources}\b"),
         r"^(?:\w+ )?not found[.!]?$".into(),
+        r"\b(?:i'm|we're) not (?:\w+ )?(?:sure|able|aware|certain)\b".into(),
         r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
         r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
         r"\b(?:i|we)(?:'d| would| will|'ll| do|) ?(?:rather not|prefer not to|not|n't want to|not want to|decline to) (?:guess|speculate|make (?:it|that|things|something|anything) up)\b".into(),
@@ -72,7 +73,7 @@ static NO_MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// A belief, up to the end of its sentence, which is a claim beside any refusal: "I don't know, but I think it is blue".
 static BELIEF: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let held = r"(?:i|we)(?:'d| would)? (?:\w+ )?(?:believe|think|guess|assume|suspect|reckon|(?:say|expect) (?:the|its?|it's|this|that|they|there))";
+    let held = r"(?:i|we)(?:'d| would)? (?:(?:do|still|would|also|just|really|personally) )?(?:believe|think|guess|assume|suspect|reckon|(?:say|expect) (?:the|its?|it's|this|that|they|there))";
     let others = "(?:ich|wir) (?:glaube|denke|vermute)n?|(?:glaube|denke|vermute)n? (?:ich|wir)|je (?:crois|pense|suppose) que?|(?:creo|pienso|supongo) que|(?:credo|penso) che";
     let likely =
         "(?:its?|this|that|they|these|those)(?:'s|'re| is| are) (?:probably|likely|most likely|very likely|presumably)";
@@ -83,17 +84,21 @@ static BELIEF: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static CONTRASTS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i), *(?:but|however|although|though|aber|mais|pero|mas|ma|maar|men)\b").ok());
 
-/// Whether a normalised text holds a belief that neither refuses nor names who may know more.
+/// Whether a normalised text holds a belief that neither refuses nor advises.
 fn believes(normal: &str, refuses: impl Fn(&str) -> bool) -> bool {
-    let elsewhere = |part: &str| {
-        let words =
-            ["contact", "support", "ask", "help", "call", "reception", "fragen", "wenden", "demander", "preguntar"];
+    // Advice, and what is believed of the documents or of the question, answers nothing.
+    let advises = |part: &str| {
+        let words = [
+            "best", "better", "worth", "check", "look", "reach", "reaching", "contact", "ask", "call", "reception",
+            "team", "vendor", "manufacturer", "website", "document", "documents", "documentation", "question",
+            "something", "not", "no", "fragen", "wenden", "demander", "preguntar",
+        ];
         part.split_whitespace().any(|word| words.contains(&word.trim_matches(|letter: char| !letter.is_alphanumeric())))
     };
     let beliefs = BELIEF.iter().flat_map(|belief| belief.find_iter(normal));
     // "I think so" says nothing.
     let says = |part: &str| !part.ends_with(" so");
-    beliefs.map(|found| found.as_str()).any(|part| says(part) && !refuses(part) && !elsewhere(part))
+    beliefs.map(|found| found.as_str()).any(|part| says(part) && !refuses(part) && !advises(part))
 }
 
 /// Characters that end a sentence.
@@ -222,6 +227,13 @@ mod tests {
             "Bohužel nevím.",
             "I'd rather not guess.",
             "I don't want to guess.",
+            "I don't know. I cannot guess the price.",
+            "I don't have that information. I think the best option is to check our website.",
+            "I'm not sure. I suspect the documents are incomplete.",
+            "I could not find it, but I think it's worth reaching out to the manufacturer.",
+            "I don't know. That's likely something the sales team can answer.",
+            "I'm not able to find it; it is likely not documented.",
+            "I don't know. It's most likely that no document covers it.",
             "I don't know, but I think it would be best to call reception.",
             "I don't think so; I could not find it.",
             "I don't know, I'm afraid not.",
