@@ -19,6 +19,8 @@ pub(super) struct Observed {
 
 /// Exchanges that were sent at once, with those that continue their conversations.
 struct Phase {
+    /// Ordinals of those that began conversations.
+    members: Vec<u32>,
     /// Ordinals of the first and the last.
     from: u32,
     to: u32,
@@ -31,9 +33,11 @@ fn changes(one: &Observed, next: &Observed, phases: &[Phase], roots: &BTreeMap<u
     let places = one.place.zip(next.place).filter(|(one, next)| one.ordinal > next.ordinal);
     places.is_some_and(|(first, second)| {
         let ordinals = [first.ordinal, second.ordinal];
-        let talk = ordinals.iter().all(|ordinal| roots.contains_key(ordinal));
         let beside = phases.iter().any(|phase| {
-            ordinals.iter().all(|ordinal| (phase.from..=phase.to).contains(ordinal)) && (talk || phase.several)
+            let of_phase = |ordinal: &u32| roots.get(ordinal).is_none_or(|root| phase.members.contains(root));
+            let talk = ordinals.iter().all(|ordinal| roots.contains_key(ordinal));
+            let within = ordinals.iter().all(|ordinal| (phase.from..=phase.to).contains(ordinal));
+            within && ordinals.iter().all(of_phase) && (talk || phase.several)
         });
         first.burst == second.burst || next.began < one.ended || beside
     })
@@ -68,9 +72,9 @@ fn phases(passed: &[Observed], roots: &BTreeMap<u32, u32>) -> Vec<Phase> {
         let continued = roots.iter().filter(|(ordinal, root)| ordinal != root && members.contains(root));
         let going_on: Vec<(u32, u32)> = continued.map(|(ordinal, root)| (*root, *ordinal)).collect();
         let from = *members.iter().min()?;
-        let to = going_on.iter().map(|(_, ordinal)| *ordinal).chain(members).max()?;
+        let to = going_on.iter().map(|(_, ordinal)| *ordinal).chain(members.iter().copied()).max()?;
         let several = going_on.iter().any(|(root, _)| *root != going_on[0].0);
-        Some(Phase { from, to, several })
+        Some(Phase { members, from, to, several })
     };
     let at_once = bursts.into_values().filter(|members| members.len() > 1).filter_map(phase);
     at_once.chain(crossing(roots)).collect()
@@ -84,8 +88,8 @@ fn crossing(roots: &BTreeMap<u32, u32>) -> Vec<Phase> {
         spans.insert(*root, *ordinal);
     }
     let later = |from: u32, to: u32| spans.range(from + 1..to.max(from + 1)).filter(move |(_, other)| **other > to);
-    let phases = spans.iter().flat_map(|(from, to)| later(*from, *to).map(|(_, other)| (*from, *other)));
-    phases.map(|(from, to)| Phase { from, to, several: false }).collect()
+    let both = spans.iter().flat_map(|(from, to)| later(*from, *to).map(|(next, other)| (*from, *next, *other)));
+    both.map(|(from, next, to)| Phase { members: vec![from, next], from, to, several: false }).collect()
 }
 
 /// The exchange that a conversation began with, for each exchange of a conversation, by ordinal.
@@ -209,6 +213,9 @@ pub(super) mod tests {
         let now: Vec<_> =
             before.into_iter().chain([("r", (6, 4)), ("rr", (7, 5)), ("v", (4, 2)), ("vv", (5, 3))]).collect();
         assert_eq!(sent(&now), [0, 1, 2, 3, 6, 7, 4, 5]);
+        // Two agents one after the other, while a conversation goes on that began beside a title.
+        let titled = [("a", (0, 1)), ("t", (1, 1)), ("y", (4, 3)), ("x", (3, 2)), ("aa", (5, 4))];
+        assert_eq!(sent(&titled), [0, 1, 4, 3, 5]);
         // A service that is asked while one conversation alone goes on.
         let services = [observed(6, 7, (4, 4)), observed(8, 9, (3, 3))];
         let mut now = vec![asked("a", (0, 1), 0), asked("e", (1, 1), 1), asked("aa", (2, 2), 2)];
