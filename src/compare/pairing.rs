@@ -116,7 +116,8 @@ pub(super) fn one_log_each(a: &Summary, b: &Summary) -> Option<Summary> {
         names.next().filter(|_| is_imported && names.next().is_none()).map(str::to_owned)
     };
     let (name, other) = (only(a)?, only(b)?);
-    if name == other {
+    let has = |asked: &CaseFigures| b.cases.iter().any(|one| (&one.case, &one.text) == (&asked.case, &asked.text));
+    if name == other || !a.cases.iter().any(has) {
         return None;
     }
     let mut b = b.clone();
