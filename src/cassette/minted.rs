@@ -193,7 +193,9 @@ fn proposal(at: &str, spot: &Spot<'_>, questions: &Questions, shape: &str) -> Mi
 
 /// Whether the member at a pointer is an id by its name.
 fn is_of_id(at: &str) -> bool {
-    at.rsplit('/').next().is_some_and(|name| name.to_lowercase().ends_with("id"))
+    let name = at.rsplit('/').next().unwrap_or_default();
+    let before = name.strip_suffix("id").or_else(|| name.strip_suffix("ID"));
+    before.is_some_and(|before| !before.ends_with(char::is_alphabetic)) || name.ends_with("Id")
 }
 
 /// A pointer with `*` for each index.
