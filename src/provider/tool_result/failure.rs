@@ -103,7 +103,8 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
 fn wrapped(members: &Map<String, Value>) -> Option<&Value> {
     let mut saying = members.iter().filter(|(name, value)| !OF_CALLS.contains(&name.as_str()) && says_something(value));
     let (name, value) = saying.next().filter(|_| saying.next().is_none())?;
-    let wraps = WRAPS.contains(&name.as_str()) || name == "content" || name == "text" && is_text(members);
+    let wraps =
+        WRAPS.contains(&name.as_str()) || name == "content" && members.len() == 1 || name == "text" && is_text(members);
     wraps.then_some(value)
 }
 
