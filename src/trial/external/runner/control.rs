@@ -329,7 +329,8 @@ fn named(written: &str) -> Result<String, Refused> {
     words.extend(digest.as_deref());
     let name = words.join("-");
     if name.is_empty() || name.len() > LONGEST_NAME {
-        let why = format!("`name` is to have 1 to {LONGEST_NAME} letters a to z and digits; signs count as `-`");
+        let why =
+            format!("`name` is to have 1 to {LONGEST_NAME} letters a to z and digits; other characters count as `-`");
         return Err((StatusCode::BAD_REQUEST, why));
     }
     Ok(name)
