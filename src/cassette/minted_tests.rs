@@ -1,0 +1,147 @@
+//! Tests of the proposals for values that an agent generates.
+
+use super::*;
+use serde_json::json;
+
+fn lines(before: &Value, now: &Value) -> Vec<String> {
+    minted([(before, now)], &[], &[]).iter().map(ToString::to_string).collect()
+}
+
+fn system(text: &str) -> Value {
+    json!({"messages": [{"role": "system", "content": text}, {"role": "user", "content": "Where is it?"}]})
+}
+
+#[test]
+fn dates_and_ids_in_a_prompt_are_declared_by_the_words_before_them_and_their_shape() {
+    let before = system("Answer briefly.\nToday is 2026-11-23, ticket TK-71000.");
+    let now = system("Answer briefly.\nToday is 2026-11-24, ticket TK-71001.");
+    assert_eq!(
+        lines(&before, &now),
+        [
+            r"today: {at: '/messages/0/content', match: 'Today is (\d{4}-\d{2}-\d{2})'}",
+            r"ticket: {at: '/messages/0/content', match: 'ticket (TK-\d{5})'}",
+        ]
+    );
+}
+
+#[test]
+fn every_proposed_expression_finds_both_values() {
+    for (one, other) in [
+        ("Session 0b5c1d2e-1111-4a4a-9b9b-0123456789ab begins", "Session f00dfeed-2222-4b4b-8c8c-ba9876543210 begins"),
+        ("2026-11-23T10:00:00.123456 is now", "2026-11-24T09:59:01.000001 is now"),
+        ("It's run 1771234 (a)", "It's run 20991 (a)"),
+        ("{\"ticket\": \"T-1000\"}", "{\"ticket\": \"T-2001\"}"),
+    ] {
+        let found = minted([(&system(one), &system(other))], &[], &[]);
+        assert_eq!(found.len(), 1, "{one}: {found:?}");
+        let expression = found[0].expression.as_deref().expect("part of a text");
+        let expression = regex::Regex::new(expression).expect("sound");
+        for text in [one, other] {
+            let value = expression.captures(text).and_then(|found| found.get(1)).map(|value| value.as_str());
+            assert!(value.is_some_and(|value| value.len() >= SHORTEST && text.contains(value)), "{text}: {expression}");
+        }
+    }
+}
+
+#[test]
+fn an_expression_finds_later_values_too_whose_digits_and_length_differ_by_chance() {
+    for (one, other, later) in [
+        (
+            "request 12345678-1111-4444-9999-0123456789ab",
+            "request 87654321-2222-4333-8888-9876543210aa",
+            "request 5a61e801-dd7b-47f8-8613-8bd05f8a5663",
+        ),
+        ("asked at 1795486781.373799", "asked at 1795486782.776822", "asked at 1795486783.5"),
+        ("asked at 10:00:00.123456", "asked at 10:00:01.654321", "asked at 10:00:02.65432"),
+    ] {
+        let found = minted([(&system(one), &system(other))], &[], &[]);
+        let expression = found[0].expression.as_deref().expect("part of a text");
+        let expression = regex::Regex::new(&format!("^{expression}$")).expect("sound");
+        assert!([one, other, later].iter().all(|text| expression.is_match(text)), "{later}: {expression}");
+    }
+}
+
+#[test]
+fn a_whole_text_needs_no_expression_and_a_list_is_named_by_a_star() {
+    let body = |id: &str| json!({"thread": id, "messages": [{"content": format!("[{id}] a")}, {"content": format!("[{id}] b")}]});
+    let found = lines(&body("7f3a91"), &body("00bc12"));
+    assert_eq!(found[0], "thread: {at: '/thread'}");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[1].starts_with("content: {at: '/messages/*/content'") || found[1].contains("/messages/*/content"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_value_beside_a_question_is_declared_for_every_question_and_every_turn() {
+    let asked = "How long do I have to return a damaged battery?";
+    let body =
+        |question: &str, id: u64| json!({"messages": [{"role": "user", "content": format!("{question} sid={id}")}]});
+    let (before, now) = (body(asked, 1_795_486_781_234), body(asked, 1_795_486_782_345));
+    let found: Vec<String> = minted([(&before, &now)], &[asked], &[]).iter().map(ToString::to_string).collect();
+    assert_eq!(found, [r"sid: {at: '/messages/*/content', match: 'sid=(\d{13})'}"]);
+    let dated = json!({"input": format!("{asked} 2026-11-23")});
+    let found: Vec<String> = holding([&dated], "2026-11-23", &[asked], &[]).iter().map(ToString::to_string).collect();
+    assert_eq!(found, [r"input: {at: '/input', match: '\b(\d{4}-\d{2}-\d{2})$'}"]);
+}
+
+#[test]
+fn other_words_and_short_counters_are_no_values() {
+    for (one, other) in [("Turn 1", "Turn 2"), ("Search first.", "Always search first."), ("a", "b")] {
+        assert_eq!(lines(&system(one), &system(other)), Vec::<String>::new(), "{one}");
+    }
+}
+
+#[test]
+fn an_amount_is_what_the_agent_says_and_a_time_or_a_counter_is_generated() {
+    let generated = |one: &str, other: &str| {
+        let found = minted([(&system(one), &system(other))], &[], &[]);
+        found.iter().any(|one| one.looks_generated)
+    };
+    for (one, other) in [
+        ("You have $123.45.", "You have $223.45."),
+        ("You have $1,123.45.", "You have $1,223.45."),
+        ("It is 1200 €.", "It is 1300 €."),
+        ("It costs 123.50 in all", "It costs 124.25 in all"),
+    ] {
+        assert!(!generated(one, other), "{one}");
+    }
+    for (one, other) in [
+        ("run 1771234", "run 2177123"),
+        ("at 1795486781.373799", "at 1795486782.776822"),
+        ("on 2026-11-23", "on 2026-11-24"),
+    ] {
+        assert!(generated(one, other), "{one}");
+    }
+}
+
+#[test]
+fn a_date_of_today_is_found_as_a_whole_word() {
+    let long = holding([&system("It is November 3, 2026 today.")], "November 3, 2026", &[], &[]);
+    assert_eq!(long[0].expression.as_deref(), Some(r"It is ([A-Za-z]+ \d{1,2}, \d{4})"));
+    let body = system("Order 12026-11-230 was placed.\nToday is 2026-11-23.");
+    for (today, tomorrow) in [
+        ("Friday, 27 November 2026", "Saturday, 28 November 2026"),
+        ("Monday, 2026-11-30", "Tuesday, 2026-12-01"),
+        ("Mon Nov 30", "Tue Dec 01"),
+    ] {
+        let found = holding([&system(&format!("Now: {today} in Oslo."))], today, &[], &[today]);
+        let expression = found[0].expression.as_deref().expect("an expression");
+        let expression = regex::Regex::new(expression).expect("a sound one");
+        for day in [today, tomorrow] {
+            let text = format!("Now: {day} in Oslo.");
+            assert_eq!(
+                expression.captures(&text).map(|found| found[1].to_owned()),
+                Some(day.to_owned()),
+                "{expression}"
+            );
+        }
+    }
+    let both = system("Today is Friday, 27 November 2026 (2026-11-27).");
+    let dates = ["Friday, 27 November 2026", "27 November 2026", "2026-11-27"];
+    let found: Vec<usize> = dates.iter().map(|date| holding([&both], date, &[], &dates).len()).collect();
+    assert_eq!(found, [1, 0, 1], "the shorter one stands within the longer");
+    let found: Vec<String> = holding([&body], "2026-11-23", &[], &[]).iter().map(ToString::to_string).collect();
+    assert_eq!(found, [r"today: {at: '/messages/0/content', match: 'Today is (\d{4}-\d{2}-\d{2})'}"]);
+}
