@@ -178,8 +178,8 @@ fn in_text(
     }
 }
 
-/// The proposal for a value. A message that holds a question has another place in the next turn, and the id of the next call
-/// one of its own.
+/// The proposal for a value. In the next turn, a message that holds a question has another place, and so has the id of a
+/// call.
 fn proposal(at: &str, spot: &Spot<'_>, questions: &Questions, shape: &str) -> Minted {
     let whole = spot.value == (0..spot.text.len());
     let moves = if whole { is_of_id(at) } else { questions.stand_in(spot.text) };

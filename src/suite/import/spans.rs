@@ -51,7 +51,7 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
     });
     let (mut records, mut others) = (Vec::new(), 0);
     for story in stories {
-        // The server of a tool has a trace of its own if its client passes on none.
+        // A tool's server starts a new trace if its client passes none on.
         if story.operations.iter().all(|done| done.is_of_server) {
             others += 1;
             continue;
