@@ -242,16 +242,7 @@ mod tests {
     use std::time::Duration;
 
     fn request(dialect: &Dialect, body: Value) -> HttpRequest {
-        let (service, path, headers) = (Service::Search, String::new(), Vec::new());
-        HttpRequest {
-            service,
-            profile: dialect.profile,
-            method: "POST",
-            path,
-            body: body.into(),
-            stream: None,
-            headers,
-        }
+        HttpRequest::new(Service::Search, dialect.profile, "POST", "", body)
     }
 
     fn response(body: &str, content: &str) -> Result<HttpResponse, TransportError> {

@@ -214,15 +214,7 @@ pub(super) mod tests {
 
     /// Any request to the model.
     pub fn request() -> HttpRequest {
-        HttpRequest {
-            service: Service::Model,
-            profile: &crate::provider::EXACT,
-            method: "POST",
-            path: "/".to_owned(),
-            body: Value::Null.into(),
-            stream: None,
-            headers: Vec::new(),
-        }
+        HttpRequest::new(Service::Model, &crate::provider::EXACT, "POST", "/", Value::Null)
     }
 
     fn response(status: u16, headers: &[(&str, &str)]) -> Result<HttpResponse, TransportError> {

@@ -175,7 +175,7 @@ const VERSION_HEADERS: [&str; 3] = ["anthropic-version", "anthropic-beta", "open
 
 impl HttpRequest {
     /// A request without headers whose answer is not a stream.
-    pub(crate) fn new(
+    pub fn new(
         service: Service,
         profile: &'static Profile,
         method: &'static str,

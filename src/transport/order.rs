@@ -136,15 +136,7 @@ pub(super) mod tests {
     use std::time::Duration;
 
     pub(in crate::transport) fn observed(began: u64, ended: u64, (ordinal, burst): (u32, u32)) -> Observed {
-        let request = HttpRequest {
-            service: Service::Model,
-            profile: &const { Profile::plain("plain") },
-            method: "POST",
-            path: String::new(),
-            body: json!(ordinal).into(),
-            stream: None,
-            headers: Vec::new(),
-        };
+        let request = HttpRequest::new(Service::Model, &const { Profile::plain("plain") }, "POST", "", json!(ordinal));
         let result = Err(TransportError::Timeout { after: Duration::ZERO });
         Observed { began, ended, place: Some(RecordedPlace { ordinal, burst }), passed: Passed { request, result } }
     }

@@ -25,15 +25,13 @@ static LAYOUT: Layout = Layout {
 };
 
 fn request(words: &str) -> HttpRequest {
-    HttpRequest {
-        service: Service::Model,
-        profile: &PROFILE,
-        method: "POST",
-        path: "/chat/completions".to_owned(),
-        body: json!({"model": "m", "messages": [{"role": "user", "content": words}]}).into(),
-        stream: None,
-        headers: Vec::new(),
-    }
+    HttpRequest::new(
+        Service::Model,
+        &PROFILE,
+        "POST",
+        "/chat/completions",
+        json!({"model": "m", "messages": [{"role": "user", "content": words}]}),
+    )
 }
 
 fn live(url: String, limit: Duration) -> LiveTransport {

@@ -228,7 +228,7 @@ mod tests {
 
     fn request(service: Service, path: &str, body: Value) -> HttpRequest {
         let (profile, body) = (&EXACT, Arc::new(body));
-        HttpRequest { service, profile, method: "POST", path: path.into(), body, stream: None, headers: Vec::new() }
+        HttpRequest::new(service, profile, "POST", path, body)
     }
 
     #[test]

@@ -34,14 +34,14 @@ impl KnowledgeSource for Shelf {
 impl KnowledgeBase for OpenShelf {
     fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
-        let request = move || HttpRequest {
-            service: Service::Search,
-            profile: &const { Profile::plain("exact") },
-            method: "POST",
-            path: "/query".into(),
-            body: json!({"query": query, "n": top_k}).into(),
-            stream: None,
-            headers: Vec::new(),
+        let request = move || {
+            HttpRequest::new(
+                Service::Search,
+                &const { Profile::plain("exact") },
+                "POST",
+                "/query",
+                json!({"query": query, "n": top_k}),
+            )
         };
         Box::pin(async move { self.access.exchange(call, request, decode).await.into() })
     }

@@ -40,8 +40,7 @@ fn roles() -> Roles {
 }
 
 fn passed(service: Service, dialect: &Dialect, asked: Value, status: u16, answered: &Value) -> Passed {
-    let (profile, path, headers) = (dialect.profile, String::new(), Vec::new());
-    let request = HttpRequest { service, profile, method: "POST", path, body: asked.into(), stream: None, headers };
+    let request = HttpRequest::new(service, dialect.profile, "POST", "", asked);
     let (body, took) = (bytes::Bytes::from(answered.to_string()), Duration::from_millis(10));
     Passed { request, result: Ok(HttpResponse { status, headers: Vec::new(), body, took, chunks: Vec::new() }) }
 }

@@ -107,16 +107,7 @@ fn without_a_quote_nothing_is_sent_and_an_unknown_cost_ends_the_run() {
 }
 
 fn request(service: Service) -> HttpRequest {
-    let (path, headers) = (String::new(), Vec::new());
-    HttpRequest {
-        service,
-        profile: &const { Profile::plain("plain") },
-        method: "POST",
-        path,
-        body: Value::Null.into(),
-        stream: None,
-        headers,
-    }
+    HttpRequest::new(service, &const { Profile::plain("plain") }, "POST", "", Value::Null)
 }
 
 fn slow(clock: &VirtualClock) -> Arc<Slow> {

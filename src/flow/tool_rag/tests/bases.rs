@@ -54,14 +54,14 @@ struct Remote(Access);
 
 impl KnowledgeBase for Remote {
     fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search> {
-        let request = move || HttpRequest {
-            service: Service::Search,
-            profile: &crate::provider::EXACT,
-            method: "POST",
-            path: "/query".into(),
-            body: Arc::new(json!({"query": query, "n": top_k})),
-            stream: None,
-            headers: Vec::new(),
+        let request = move || {
+            HttpRequest::new(
+                Service::Search,
+                &crate::provider::EXACT,
+                "POST",
+                "/query",
+                Arc::new(json!({"query": query, "n": top_k})),
+            )
         };
         let decode = |response: &HttpResponse| {
             let words = String::from_utf8_lossy(&response.body).into_owned();
