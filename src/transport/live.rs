@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Header in which a redirecting response names the target host. It replaces the whole address, which may hold a key
 /// and which no client may follow.
 pub(crate) const REDIRECT_HEADER: &str = "x-ragcheck-redirect";
+/// Stands for the address at which an agent reaches a declared service, in the headers of its responses: `Location` and
+/// `Link` name the service's own address, which would lead the agent past the proxy, and a replay has another one.
+pub(crate) const SERVICE_ADDRESS: &str = "ragcheck-service:";
 /// Header of a request to a declared service that names its address: `ragcheck mcp-record` serves there.
 pub(crate) const TARGET_HEADER: &str = "x-ragcheck-target";
 /// Characters of a host's name that are shown.
@@ -216,8 +219,11 @@ impl LiveTransport {
         }
         if !request.body.is_null() {
             let declared = matches!(request.service, Service::Declared(_));
-            call =
-                call.body(if declared { raw::unpacked(&request.body) } else { request.body.to_string().into_bytes() });
+            call = call.body(match &request.sent {
+                Some(bytes) => bytes.to_vec(),
+                None if declared => raw::unpacked(&request.body),
+                None => request.body.to_string().into_bytes(),
+            });
         }
         // An agent's own key is not replaced.
         let own = request.headers.iter().any(|(name, _)| Auth::ALL.iter().any(|auth| auth.header() == name));
@@ -243,7 +249,10 @@ impl LiveTransport {
             call = call.header(name, value);
         }
         let arrivals = request.stream.as_ref().map(|_| (self.clock.as_ref(), start));
-        match timeout(self.clock.as_ref(), target.timeout, read(call, arrivals, request.stream.as_ref())).await {
+        let declared = matches!(request.service, Service::Declared(_));
+        let own = reqwest::Url::parse(&target.base_url).ok().filter(|_| declared);
+        let read = read(call, arrivals, request.stream.as_ref(), own.as_ref());
+        match timeout(self.clock.as_ref(), target.timeout, read).await {
             Err(_) => Err(TransportError::Timeout { after: target.timeout }),
             Ok(Err(error)) => Err(TransportError::Connection {
                 message: self.redactor.knowing(request.secrets()).redact(&error.to_string()).into_owned(),
@@ -301,11 +310,12 @@ enum ReadError {
 }
 
 /// Sends a request and reads the response to its end; `arrivals` is the clock and start time for the arrival of chunks,
-/// `end` the end of a stream.
+/// `end` the end of a stream, `own` the base URL of a declared service.
 async fn read(
     call: reqwest::RequestBuilder,
     arrivals: Option<(&dyn Clock, Duration)>,
     end: Option<&StreamEnd>,
+    own: Option<&reqwest::Url>,
 ) -> Result<HttpResponse, ReadError> {
     let mut response = call.send().await.map_err(|error| ReadError::Broken(chain(&error.without_url())))?;
     let status = response.status().as_u16();
@@ -314,11 +324,16 @@ async fn read(
         .iter()
         .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
-    if response.status().is_redirection() {
-        let host = headers.iter().find(|(name, _)| name == "location").and_then(|(_, to)| host(response.url(), to));
+    let redirects = response.status().is_redirection();
+    let to = headers.iter().find(|(name, _)| name == "location").and_then(|(_, to)| response.url().join(to).ok());
+    if redirects {
         headers.retain(|(name, _)| name != "location" && name != REDIRECT_HEADER);
-        headers.extend(host.map(|host| (REDIRECT_HEADER.to_owned(), host)));
+        match own.zip(to.as_ref()).and_then(|(own, to)| below(to, own)) {
+            Some(here) => headers.push(("location".to_owned(), here)),
+            None => headers.extend(to.as_ref().and_then(host).map(|host| (REDIRECT_HEADER.to_owned(), host))),
+        }
     }
+    headers = headers.into_iter().filter_map(|(name, value)| with_own_addresses(name, value, own)).collect();
     if response.content_length().is_some_and(|length| length > LONGEST_BODY as u64) {
         return Err(ReadError::TooLong);
     }
@@ -346,9 +361,48 @@ async fn read(
     Ok(HttpResponse { status, headers, body: body.into(), took: Duration::ZERO, chunks })
 }
 
-/// Host and port of an address relative to `from`.
-fn host(from: &reqwest::Url, to: &str) -> Option<String> {
-    let to = from.join(to).ok()?;
+/// An address of a service with [`SERVICE_ADDRESS`] in place of its base URL, whatever the spelling of the host, the port
+/// and the scheme; `None` for any other address.
+fn below(address: &reqwest::Url, base: &reqwest::Url) -> Option<String> {
+    let loopback = |url: &reqwest::Url| loopback::is_loopback_url(url.as_str());
+    let web = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https");
+    // A balancer before a service speaks another scheme, at its default port.
+    let default = |url: &reqwest::Url| url.port().is_none();
+    let same_port =
+        address.port_or_known_default() == base.port_or_known_default() || default(address) && default(base);
+    let same_host = address.host_str() == base.host_str() || loopback(address) && loopback(base);
+    let path = address
+        .path()
+        .strip_prefix(base.path().trim_end_matches('/'))
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    let query = address.query().map(|query| format!("?{query}")).unwrap_or_default();
+    (web(address) && same_port && same_host).then(|| format!("{SERVICE_ADDRESS}{path}{query}"))
+}
+
+/// A header whose addresses lead an agent to the service `own` at the proxy. Addresses of others are left out, as they
+/// would lead it past the proxy, and a replay too; relative ones stay.
+fn with_own_addresses(name: String, value: String, own: Option<&reqwest::Url>) -> Option<(String, String)> {
+    let led = |target: &str| match reqwest::Url::parse(target) {
+        Ok(address) => own.and_then(|own| below(&address, own)),
+        Err(_) => Some(target.to_owned()),
+    };
+    match name.as_str() {
+        "location" | "content-location" if value.starts_with(SERVICE_ADDRESS) => Some((name, value)),
+        "location" | "content-location" => led(&value).map(|value| (name, value)),
+        "link" => {
+            let links = value.split('<').skip(1).filter_map(|link| {
+                let (target, rest) = link.split_once('>')?;
+                Some(format!("<{}>{}", led(target)?, rest.trim_end().trim_end_matches(',')))
+            });
+            let links: Vec<String> = links.collect();
+            (!links.is_empty()).then(|| (name, links.join(", ")))
+        }
+        _ => Some((name, value)),
+    }
+}
+
+/// Host and port of an address.
+fn host(to: &reqwest::Url) -> Option<String> {
     let port = to.port().map(|port| format!(":{port}")).unwrap_or_default();
     Some(format!("{}{port}", to.host_str()?).chars().take(LONGEST_HOST).collect())
 }

@@ -22,7 +22,7 @@ pub(crate) use hold::{Held, HoldTransport, Holding, Turns, held};
 pub(crate) use links::broken as broken_conversation;
 #[cfg(feature = "s3")]
 pub(crate) use live::client_builder;
-pub(crate) use live::{LiveError, REDIRECT_HEADER, TARGET_HEADER};
+pub(crate) use live::{LiveError, REDIRECT_HEADER, SERVICE_ADDRESS, TARGET_HEADER};
 pub use live::{LiveTransport, Target};
 pub use pace::Pace;
 pub use record::RecordTransport;
@@ -165,13 +165,15 @@ pub struct HttpRequest {
     pub body: Arc<Value>,
     /// Set if a stream is requested: tests whether the bytes received are the whole stream.
     pub stream: Option<StreamEnd>,
-    /// Headers sent by an external agent, names in lower case: they are forwarded only to the live service, and their
-    /// values are secrets.
+    /// Headers sent by an external agent, names in lower case: they are forwarded only to the live service, and those that hold
+    /// keys are secrets.
     pub headers: Vec<(String, String)>,
+    /// The body as an external agent sent it, for a declared service: it may check the bytes.
+    pub sent: Option<Bytes>,
 }
 
-/// Headers of an agent that say which version of an API is meant: no secrets, and words that answers may hold.
-const VERSION_HEADERS: [&str; 3] = ["anthropic-version", "anthropic-beta", "openai-beta"];
+/// Headers of an agent that say whose its key is: as secret as the key, whatever their form.
+const OWNER_HEADERS: [&str; 3] = ["x-goog-user-project", "openai-organization", "openai-project"];
 
 impl HttpRequest {
     /// A request without headers whose answer is not a stream.
@@ -182,7 +184,8 @@ impl HttpRequest {
         path: impl Into<String>,
         body: impl Into<Arc<Value>>,
     ) -> Self {
-        Self { service, profile, method, path: path.into(), body: body.into(), stream: None, headers: Vec::new() }
+        let (path, body) = (path.into(), body.into());
+        Self { service, profile, method, path, body, stream: None, headers: Vec::new(), sent: None }
     }
 
     /// The values of [`HttpRequest::headers`], a password in one of them, and the keys in the query, as pairs for a redactor:
@@ -195,10 +198,13 @@ impl HttpRequest {
             named.map_or(value, |(_, key)| key).trim().to_owned()
         };
         let declared = matches!(self.service, Service::Declared(_));
+        // What the agent tells its model itself, such as the id of a user, is no key, whatever it looks like.
+        let is_said = |value: &str| self.path.contains(value) || self.body.to_string().contains(value);
         let secret = self.headers.iter().filter(move |(name, value)| {
-            name != TARGET_HEADER
-                && !VERSION_HEADERS.contains(&name.as_str())
-                && (!declared || query_keys::may_be_secret(name, value))
+            let of_owner = OWNER_HEADERS.contains(&name.as_str());
+            let is_key = || query_keys::may_be_secret(name, value);
+            let counts = || declared || query_keys::names_key(name) || !is_said(value);
+            name != TARGET_HEADER && (of_owner || is_key() && counts())
         });
         let headers = secret.flat_map(move |(name, text)| {
             let password = query_keys::password(text).map(|password| (format!("agent's password in {name}"), password));

@@ -155,7 +155,8 @@ impl Tap {
         };
         let (place, result) = self.inner.send_placed(request.clone()).await;
         under_way.waits = None;
-        let passed = Passed { request: HttpRequest { headers: Vec::new(), ..request }, result: result.clone() };
+        let request = HttpRequest { headers: Vec::new(), sent: None, ..request };
+        let passed = Passed { request, result: result.clone() };
         let mut state = self.state();
         state.moment += 1;
         let ended = state.moment;
@@ -194,15 +195,8 @@ mod tests {
         let tap = Tap::new(Arc::new(Echo));
         let headers = vec![("authorization".to_owned(), "Bearer agents-own-key".to_owned())];
         let (service, path, body) = (Service::Model, String::new(), json!({"n": 1}));
-        let request = HttpRequest {
-            service,
-            profile: &const { Profile::plain("plain") },
-            method: "POST",
-            path,
-            body: body.into(),
-            stream: None,
-            headers,
-        };
+        let profile = &const { Profile::plain("plain") };
+        let request = HttpRequest { headers, ..HttpRequest::new(service, profile, "POST", path, body) };
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         for _ in 0..2 {
             block_on(&clock, tap.send(request.clone())).expect("no deadlock").expect("an answer");

@@ -36,13 +36,21 @@ pub(crate) fn query_keys(path: &str) -> impl Iterator<Item = (String, String)> {
 /// A path whose keys have one name, by their places in the query: a short or encoded one is not found by its value. To a model's
 /// service, which reads a key in a parameter of such a name (`is_model`), any value of one is a key.
 pub(super) fn without_query_keys(path: &str, is_model: bool) -> String {
+    without_keys(path, |name, value| is_key(name, value) || is_model && KEYS.contains(&name))
+}
+
+/// An address without the parameters that have the name of a key. Its other parameters may be cursors, which look like keys.
+pub(super) fn without_named_keys(address: &str) -> String {
+    let of_pages = |name: &str| ["page", "next", "cursor", "continuation"].iter().any(|word| name.contains(word));
+    without_keys(address, |name, _| has_key_word(name) && !of_pages(name))
+}
+
+fn without_keys(path: &str, is_key: impl Fn(&str, &str) -> bool) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
     let clean = |pair: &str| {
         let (name, value) = decoded(pair);
         match pair.split_once('=') {
-            Some((written, _)) if is_key(&name, &value) || is_model && KEYS.contains(&name.as_str()) => {
-                format!("{written}={MARK}key]")
-            }
+            Some((written, _)) if is_key(&name, &value) => format!("{written}={MARK}key]"),
             _ => pair.to_owned(),
         }
     };
@@ -58,7 +66,7 @@ fn decoded(pair: &str) -> (String, String) {
 
 /// Whether a header to a service that nobody knows may hold a key: by its name, or by the form of its value.
 pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
-    matches!(name, "authorization" | "x-api-key" | "api-key" | "cookie") || is_key(name, value)
+    matches!(name, "authorization" | "x-api-key" | "api-key" | "x-goog-api-key" | "cookie") || is_key(name, value)
 }
 
 /// The password of a header with a user's name and password, or a key in the place of the name, unless it is a plain word.
@@ -70,6 +78,19 @@ pub(crate) fn password(header: &str) -> Option<String> {
     is_key("password", key).then(|| key.to_owned())
 }
 
+/// Whether a header is one of a key by its name.
+pub(crate) fn names_key(name: &str) -> bool {
+    let usual = matches!(name, "authorization" | "x-api-key" | "api-key" | "x-goog-api-key" | "cookie");
+    usual || name != "idempotency-key" && has_key_word(name)
+}
+
+/// Whether a name is a word for a key, or has one in it.
+fn has_key_word(name: &str) -> bool {
+    // `code` and the short names also occur in other names (`country_code`).
+    let in_part = |part: &str| part.len() > 2 && part != "code" && KEYS.contains(&part);
+    KEYS.contains(&name) || name.split(['-', '_', '.']).any(in_part)
+}
+
 /// By form, or by name if the value is not a word: `token=customer` is an ordinary parameter, `pin=123456` is not.
 fn is_key(name: &str, value: &str) -> bool {
     let has_digit = value.contains(|letter: char| letter.is_ascii_digit());
@@ -79,11 +100,8 @@ fn is_key(name: &str, value: &str) -> bool {
         part.contains(|letter: char| letter.is_ascii_digit())
             && part.contains(|letter: char| letter.is_ascii_alphabetic())
     });
-    // `code` and the short names also occur in other names (`country_code`).
-    let whole = KEYS.contains(&name);
-    let in_part = name.split(['-', '_', '.']).any(|part| part.len() > 2 && part != "code" && KEYS.contains(&part));
     let no_word = (has_digit && value.chars().count() >= LEAST_NAMED) || longest.is_some();
-    looks || ((whole || in_part) && no_word)
+    looks || has_key_word(name) && no_word
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! are filtered by an allow-list.
 
 use super::invisible::{self, Visible};
-use super::query_keys::without_query_keys;
+use super::query_keys::{without_named_keys, without_query_keys};
 use super::spellings::Spellings;
 use super::stream::redact_stream;
 use super::well_known::{self, well_known};
@@ -13,11 +13,15 @@ use std::sync::Arc;
 
 /// Longer values are searched in pieces of this many characters.
 const PIECE: usize = 128;
-/// Response headers that are stored; all others are dropped.
-const KEPT_HEADERS: [&str; 8] = [
+/// Response headers that are stored; all others are dropped. Of what clients read: what a
+/// response is, when to try again, where there is more, and which product answered.
+const KEPT_HEADERS: [&str; 18] = [
     "content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-ragcheck-declared-fault", "x-ragcheck-held",
-    "x-ragcheck-redirect", "nuclia-learning-id",
+    "x-ragcheck-redirect", "nuclia-learning-id", "link", "location", "content-location", "content-range", "etag",
+    "last-modified", "x-elastic-product", "x-next-page", "x-next-cursor", "x-continuation-token",
 ];
+/// Beginnings of names of further headers that are stored.
+const KEPT_BEGINNINGS: [&str; 5] = ["x-total", "x-page", "x-per-page", "x-ratelimit-", "ratelimit-"];
 /// Placeholders for keys of local servers: not secrets, and common in other texts.
 const PLACEHOLDERS: [&str; 20] = [
     "none", "null", "empty", "dummy", "test", "testing", "ollama", "local", "localhost", "key", "api-key", "no-key",
@@ -274,8 +278,17 @@ impl Redactor {
     pub fn headers(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
         headers
             .iter()
-            .filter(|(name, _)| KEPT_HEADERS.contains(&name.as_str()))
-            .map(|(name, value)| (name.clone(), self.redact(value).into_owned()))
+            .filter(|(name, _)| {
+                KEPT_HEADERS.contains(&name.as_str()) || KEPT_BEGINNINGS.iter().any(|start| name.starts_with(start))
+            })
+            .map(|(name, value)| match name.as_str() {
+                "link" | "location" | "content-location" => {
+                    let clean = |part: &str| self.redact(&without_named_keys(part)).into_owned();
+                    let parts: Vec<_> = value.split('>').map(clean).collect();
+                    (name.clone(), parts.join(">"))
+                }
+                _ => (name.clone(), self.redact(value).into_owned()),
+            })
             .collect()
     }
 }

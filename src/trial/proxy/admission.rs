@@ -2,24 +2,22 @@
 //! the agent makes of the refusal says nothing about the agent.
 
 use super::route::{self, Mount, Route, fits};
+use crate::cassette::{LONGEST_BODY, unpack};
 use crate::platform::loopback;
 use crate::transport::{self, Service, raw};
 use axum::body::Body;
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, HOST, ORIGIN};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use bytes::Bytes;
 use futures_util::StreamExt;
 use serde_json::Value;
 use std::fmt;
 
-/// Longest request that is read, in bytes.
-const LONGEST_BODY: usize = 16 << 20;
 /// Why a signed request is refused.
 const SIGNED: &str = "which is signed by AWS (SigV4): the signature covers the host, so the request cannot be handed on. \
     Use a Bedrock API key: set AWS_BEARER_TOKEN_BEDROCK for the agent, or `key: AWS_BEARER_TOKEN_BEDROCK` for the provider \
     in the project file and let the client send no signature (boto3: `Config(signature_version=botocore.UNSIGNED)`)";
-/// How compressed bodies begin.
-const PACKED: [(&[u8], &str); 2] = [(&[0x1f, 0x8b], "gzip"), (&[0x28, 0xb5, 0x2f, 0xfd], "zstd")];
 /// Characters of a path or host that are shown.
 const SHOWN: usize = 200;
 
@@ -135,8 +133,14 @@ pub(super) fn admit_local(head: &Parts, hosts: &[String]) -> Result<(), Refusal>
     })
 }
 
-/// The JSON body of a request; null where it has none. That of a declared service may be anything.
-pub(super) async fn read_body(body: Body, route: &Route, content_type: &mut Option<String>) -> Result<Value, Refusal> {
+/// The JSON body of a request, decompressed where `headers` name a compression; null where it has none. That of a declared
+/// service may be anything, and its bytes are kept, unless `content_type` gets another boundary.
+pub(super) async fn read_body(
+    body: Body,
+    route: &Route,
+    headers: &HeaderMap,
+    content_type: &mut Option<String>,
+) -> Result<(Value, Option<Bytes>), Refusal> {
     let (mut bytes, mut pieces) = (Vec::new(), body.into_data_stream());
     while let Some(piece) = pieces.next().await {
         let Ok(piece) = piece else {
@@ -149,24 +153,36 @@ pub(super) async fn read_body(body: Body, route: &Route, content_type: &mut Opti
             return Err(Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, why));
         }
     }
+    let invalid = |why| Refusal::invalid(StatusCode::BAD_REQUEST, why);
+    // Without the header, a compressed body is a file, and stays as it is.
+    if let Some(packing) = headers.get(CONTENT_ENCODING) {
+        let packing = String::from_utf8_lossy(packing.as_bytes()).into_owned();
+        if is_read(&packing) || !matches!(route.service, Service::Declared(_)) {
+            let plain = unpack(bytes, &[("content-encoding".to_owned(), packing)]);
+            bytes = plain.map_err(|why| invalid(format!("whose body {why}")))?;
+        }
+    }
     if matches!(route.service, Service::Declared(_)) {
-        return Ok(raw::packed(&bytes, content_type));
+        let before = content_type.clone();
+        let document = raw::packed(&bytes, content_type);
+        let keeps = *content_type == before && !document.is_null();
+        return Ok((document, keeps.then(|| bytes.into())));
     }
     if bytes.is_empty() {
-        return Ok(Value::Null);
+        return Ok((Value::Null, None));
     }
-    let invalid = |why| Refusal::invalid(StatusCode::BAD_REQUEST, why);
-    let packed = PACKED.iter().find(|(begin, _)| bytes.starts_with(begin));
-    let body: Value = serde_json::from_slice(&bytes).map_err(|why| {
-        invalid(match packed {
-            Some((_, by)) => format!("whose body is compressed by {by}, which is not read: send it plain"),
-            None => format!("whose body is not JSON: {why}"),
-        })
-    })?;
+    let body: Value =
+        serde_json::from_slice(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
     match transport::broken_conversation(route.api.profile().layout, &body) {
         Some(why) => Err(invalid(format!("whose conversation cannot be sent: {why}"))),
-        None => Ok(body),
+        None => Ok((body, None)),
     }
+}
+
+/// Whether a body with this `Content-Encoding` is decompressed here. Others, such as `aws-chunked`, are of the service.
+pub(super) fn is_read(encoding: &str) -> bool {
+    let known = ["", "identity", "gzip", "deflate", "br", "zstd"];
+    known.iter().any(|known| encoding.trim().eq_ignore_ascii_case(known))
 }
 
 /// A host and port without what may be secret before them.

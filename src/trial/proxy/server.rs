@@ -1,6 +1,6 @@
 //! The listener: one address, and behind it the transports of the trials that are running.
 
-use super::admission::{Refusal, Refused, admit, admit_local, read_body};
+use super::admission::{Refusal, Refused, admit, admit_local, is_read, read_body};
 use super::desk::{Desk, Requests, Whose};
 use super::refusal::{broken_off, failed, refusal};
 use super::route::{Mount, Route, client_dialect};
@@ -10,10 +10,10 @@ use super::{mcp, telemetry};
 use crate::flow::external::TurnSpans;
 use crate::platform::clock::{Clock, RealClock};
 use crate::provider::{ended_by, observed};
-use crate::transport::{BROKEN_HEADER, HttpRequest, HttpResponse, Service, Transport, sse};
+use crate::transport::{BROKEN_HEADER, HttpRequest, HttpResponse, SERVICE_ADDRESS, Service, Transport, sse};
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -26,11 +26,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Request headers that go on to a live service: keys, what says whose they are, and which version of an API is meant.
-const PASSED_ON: [&str; 10] = [
-    "authorization", "x-api-key", "api-key", "x-goog-api-key", "x-goog-user-project", "openai-organization",
-    "openai-project", "openai-beta", "anthropic-version", "anthropic-beta",
-];
 /// Key of an agent that has none: it is not handed on, so that the key of the project file is sent.
 pub(crate) const PLACEHOLDER_KEY: &str = "ragcheck-placeholder-key";
 /// Response headers that are about the connection to the service, or about a body that is not passed on as it came.
@@ -177,7 +172,9 @@ async fn accept(listener: tokio::net::TcpListener, routes: axum::Router, slot: S
 
 async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     let (mut head, body) = request.into_parts();
+    let before = head.uri.path().to_owned();
     take_base_path(&mut head);
+    let of_trial = before.strip_suffix(head.uri.path()).unwrap_or_default().to_owned();
     let (whose, (hosts, mounts)) = {
         let mut desk = lock(&slot);
         let whose = desk.whose(&head.headers);
@@ -192,10 +189,10 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     let client = client_dialect(head.uri.path(), &head.headers);
     let mut content_type = head.headers.get(CONTENT_TYPE).and_then(|kind| Some(kind.to_str().ok()?.to_owned()));
     let read = match admit(&head, &hosts, &mounts) {
-        Ok(route) => read_body(body, &route, &mut content_type).await.map(|body| (route, body)),
+        Ok(route) => read_body(body, &route, &head.headers, &mut content_type).await.map(|read| (route, read)),
         Err(refused) => Err(refused),
     };
-    let (route, body) = match read {
+    let (route, (body, sent)) = match read {
         Ok(read) => read,
         Err(Refusal { status, code, why, broken_off }) => {
             let refused = Refused::new(&head, why);
@@ -221,8 +218,16 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         let message = "no trial is running that this request could belong to";
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
     };
-    match transport.send(asked(route, body, &head.headers, content_type)).await {
-        Ok(response) => relayed(response),
+    let here = head.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let here = here.map(|host| format!("http://{host}{of_trial}/{}", route.service.as_str()));
+    let request = HttpRequest { sent, ..asked(route, body, &head.headers, content_type) };
+    match transport.send(request).await {
+        Ok(mut response) => {
+            for (_, value) in response.headers.iter_mut().filter(|(_, value)| value.contains(SERVICE_ADDRESS)) {
+                *value = value.replace(SERVICE_ADDRESS, here.as_deref().unwrap_or_default());
+            }
+            relayed(response)
+        }
         Err(error) => failed(client, &error),
     }
 }
@@ -232,25 +237,18 @@ fn asked(route: Route, body: Value, headers: &HeaderMap, content_type: Option<St
         Api::Dialect(dialect) if dialect.asks_for_stream(&route.path, &body) => Some(ended_by(dialect)),
         _ => None,
     };
-    let text = |name: &str, value: &HeaderValue| Some((name.to_owned(), value.to_str().ok()?.to_owned()));
-    let end_to_end = |name: &str| !LEFT_OUT.contains(&name) && !OF_THE_CONNECTION.contains(&name);
-    let kept: Vec<(String, String)> = if matches!(route.service, Service::Declared(_)) {
-        let others = headers.iter().filter(|(name, _)| end_to_end(name.as_str()));
-        let others = others.filter_map(|(name, value)| text(name.as_str(), value));
-        others.chain(content_type.map(|kind| ("content-type".to_owned(), kind))).collect()
-    } else {
-        PASSED_ON.iter().filter_map(|name| text(name, headers.get(*name)?)).collect()
-    };
-    let kept = kept.into_iter().filter(|(_, value)| !value.contains(PLACEHOLDER_KEY));
-    HttpRequest {
-        service: route.service,
-        profile: route.api.profile(),
-        method: route.method,
-        stream,
-        path: route.path,
-        body: body.into(),
-        headers: kept.collect(),
-    }
+    // A gateway before a model may want headers that nobody else knows.
+    let kept =
+        headers.iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    let declared = matches!(route.service, Service::Declared(_));
+    let unread = |name: &str, value: &str| declared && name == "content-encoding" && !is_read(value);
+    let kept = kept.filter(|(name, value)| {
+        (is_handed_on(name, declared) || unread(name, value)) && !value.contains(PLACEHOLDER_KEY)
+    });
+    let content_type = content_type.filter(|_| declared);
+    let kept = kept.chain(content_type.map(|kind| ("content-type".to_owned(), kind)));
+    let request = HttpRequest::new(route.service, route.api.profile(), route.method, route.path, body);
+    HttpRequest { stream, headers: kept.collect(), ..request }
 }
 
 /// The body of a response. An event stream goes out event by event, without its length, as services send it.
@@ -283,6 +281,12 @@ pub(super) fn relayed(response: HttpResponse) -> Response {
         }
     }
     relayed
+}
+
+/// Whether a request header is for the service. Headers of ours to declared services are those of `mcp-record`.
+fn is_handed_on(name: &str, declared: bool) -> bool {
+    let own = !declared && name.starts_with("x-ragcheck-");
+    !LEFT_OUT.contains(&name) && !OF_THE_CONNECTION.contains(&name) && !own
 }
 
 /// Whether a response header is not for the agent.

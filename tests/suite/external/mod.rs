@@ -5,6 +5,7 @@ mod apis;
 mod beside;
 mod borders;
 mod broken_tools;
+mod bytes;
 #[cfg(unix)]
 mod clients;
 mod desk;

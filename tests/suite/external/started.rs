@@ -41,6 +41,7 @@ fn runs_as_an_agent() {
         "faulty" => super::faulty::agent(port, more),
         "broken-tools" => super::broken_tools::agent(more),
         "orders" => super::poisoned::agent(more),
+        "bytes" => super::bytes::agent(),
         "mcp-http" => super::mcp::agent_over_http(more),
         "mcp-agent" => super::mcp::agent(more),
         "mcp-server" => super::mcp::server(more),
@@ -69,6 +70,10 @@ fn runs_as_an_agent() {
         "elsewhere" => {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             eprintln!("Running on http://{}", listener.local_addr().expect("an address"));
+            std::thread::sleep(std::time::Duration::from_mins(2));
+        }
+        "at-ipv6" => {
+            let _listener = TcpListener::bind(("::1", port)).expect("the address");
             std::thread::sleep(std::time::Duration::from_mins(2));
         }
         "drops" => turns(port, |_, words| {
@@ -477,6 +482,19 @@ fn a_replay_that_is_told_to_end_leaves_no_process_of_the_agent_behind() {
     for helper in helpers() {
         assert!(!std::path::Path::new(&format!("/proc/{helper}/exe")).exists(), "{helper} is left");
     }
+}
+
+#[test]
+fn a_server_at_the_other_loopback_address_alone_is_an_error_that_says_so_at_once() {
+    if TcpListener::bind(("::1", 0)).is_err() {
+        eprintln!("skipped: there is no IPv6 here");
+        return;
+    }
+    let stage = stage("at-ipv6", "  http: http://127.0.0.1:{{port}}/chat\n");
+    let outcome = run(&stage, &["--mode", "live", "--jobs", "1"]);
+    outcome.expect_code(3);
+    let said = format!("{}{}", outcome.stdout, outcome.stderr);
+    assert!(said.contains("the agent listens at [::1]:") && said.contains("http://localhost:{{port}}"), "{said}");
 }
 
 #[test]
