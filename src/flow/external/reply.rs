@@ -8,6 +8,8 @@
 use crate::platform::secrets;
 use crate::trace::answer::{is_blank, without_reasoning};
 use crate::transport::{HttpResponse, sse};
+use bytes::Bytes;
+use encoding_rs::{Encoding, UTF_8};
 use serde_json::{Map, Value};
 
 /// Bytes of a reply that a trace holds.
@@ -61,6 +63,20 @@ pub(crate) struct Unread {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 struct Told(String);
+
+/// A reply whose body is UTF-8 without a byte order mark, decoded by the mark or by the `charset` of its content type. A body that
+/// is UTF-8 whatever is declared stays, as does one that cannot be decoded.
+pub(super) fn in_utf8(mut response: HttpResponse) -> HttpResponse {
+    let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
+    let label = kind.split(';').find_map(|part| part.trim().strip_prefix("charset="));
+    let declared = label.and_then(|label| Encoding::for_label(label.trim_matches('"').as_bytes()));
+    let (encoding, mark) = Encoding::for_bom(&response.body).unwrap_or((declared.unwrap_or(UTF_8), 0));
+    let body = response.body.slice(mark..);
+    let stays = encoding == UTF_8 || encoding.is_ascii_compatible() && std::str::from_utf8(&body).is_ok();
+    let decoded = if stays { None } else { encoding.decode_without_bom_handling_and_without_replacement(&body) };
+    response.body = decoded.map(|text| Bytes::from(text.into_owned())).unwrap_or(body);
+    response
+}
 
 /// The body of a reply, null if it is no JSON or too long for a trace.
 pub(super) fn document(response: &HttpResponse) -> Value {
@@ -261,4 +277,39 @@ fn no_json(response: &HttpResponse, why: &serde_json::Error) -> Unread {
 fn failed(response: &HttpResponse, Told(said): &Told) -> Unread {
     let said = format!("it says: {}", secrets::beginning(said.trim(), SHOWN));
     Unread { said, failed: true, ..unread(response, "ends with an error") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// A reply of this content type, as its body is read.
+    fn read(kind: &str, body: &[u8]) -> Vec<u8> {
+        let headers = vec![("content-type".to_owned(), kind.to_owned())];
+        let body = Bytes::copy_from_slice(body);
+        in_utf8(HttpResponse { status: 200, headers, body, took: Duration::ZERO, chunks: Vec::new() }).body.to_vec()
+    }
+
+    #[test]
+    fn a_reply_is_read_by_its_charset_or_byte_order_mark() {
+        let words = "Lån af en bådsjakke: ø";
+        let latin: Vec<u8> = words.chars().map(|letter| u8::try_from(letter).expect("one byte")).collect();
+        for kind in
+            ["text/plain;charset=ISO-8859-1", "text/plain; charset=\"windows-1252\"", "Text/Plain; Charset=latin1"]
+        {
+            assert_eq!(read(kind, &latin), words.as_bytes(), "{kind}");
+        }
+        assert_eq!(read("application/json;charset=ISO-8859-1", words.as_bytes()), words.as_bytes(), "it is UTF-8");
+        let wide: Vec<u8> = words.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(read("text/plain; charset=utf-16le", &wide), words.as_bytes());
+        for kind in ["application/json", "text/plain; charset=utf-8", ""] {
+            assert_eq!(
+                read(kind, "\u{feff}{\"answer\": \"ø\"}".as_bytes()),
+                "{\"answer\": \"ø\"}".as_bytes(),
+                "{kind}"
+            );
+            assert_eq!(read(kind, &latin), latin, "{kind}: nothing says how it is to be read");
+        }
+    }
 }

@@ -105,7 +105,7 @@ impl Target {
     pub(super) fn reply(&self, reply: Result<HttpResponse, TransportError>) -> Reply {
         let at = self.endpoint.url();
         let response = match reply {
-            Ok(response) => response,
+            Ok(response) => reply::in_utf8(response),
             Err(error) => return Reply::Trouble(unreached(&error, &at)),
         };
         let said = || secrets::beginning(String::from_utf8_lossy(&response.body).trim(), WORDS);

@@ -67,6 +67,8 @@ impl Pipes {
 /// Whether a line is JSON and not the record of a logger, or an object that was meant as JSON: it is then a reply that
 /// cannot be read. What a library prints is no reply.
 fn is_reply(line: &[u8]) -> bool {
+    // .NET and PHP may write a byte order mark before their first line.
+    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
     match line.trim_ascii_start().first() {
         Some(b'[' | b'"') => serde_json::from_slice::<IgnoredAny>(line).is_ok(),
         Some(b'{') => match serde_json::from_slice::<BTreeMap<Cow<'_, str>, serde_json::Value>>(line) {
@@ -144,7 +146,13 @@ mod tests {
 
     #[test]
     fn a_reply_is_json_and_no_record_of_a_logger() {
-        for line in ["{\"answer\": \"yes\"}", "[1]", "\"yes\"", "{\"level\": \"beginner\", \"answer\": \"yes\"}"] {
+        for line in [
+            "{\"answer\": \"yes\"}",
+            "\u{feff}{\"answer\": \"yes\"}",
+            "[1]",
+            "\"yes\"",
+            "{\"level\": \"beginner\", \"answer\": \"yes\"}",
+        ] {
             assert!(is_reply(line.as_bytes()), "{line}");
         }
         for line in ["{\"answer\": \"\\ud800\"}", "{ \"answer\": \"cut", "{\"score\": NaN}", "{\"answer\": \"\u{1}\"}"]
