@@ -127,13 +127,13 @@ async fn find_out(target: &AgentTarget, given: &Init, question: &str) -> Result<
         Ok(met) => met,
         Err(why) => return Err(unmet(&first, &why, services.chosen().await.simulator.is_some())),
     };
-    let variables = first.variables();
+    let (variables, host) = (first.variables(), first.host());
     // The port and the address of the proxy are used again.
     first.end().await;
     let (again, reset) = second(target, &met, question).await?;
     let tools = met.passed.iter().map(|one| services::offered(&one.request)).find(|tools| !tools.is_empty());
     let at = |path: &str| {
-        let server = if target.command.is_empty() { target.origin.clone() } else { format!("http://127.0.0.1:{PORT}") };
+        let server = if target.command.is_empty() { target.origin.clone() } else { format!("http://{host}:{PORT}") };
         format!("{server}{path}")
     };
     Ok(Findings {

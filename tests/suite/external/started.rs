@@ -494,7 +494,7 @@ fn a_server_at_the_other_loopback_address_alone_is_an_error_that_says_so_at_once
     let outcome = run(&stage, &["--mode", "live", "--jobs", "1"]);
     outcome.expect_code(3);
     let said = format!("{}{}", outcome.stdout, outcome.stderr);
-    assert!(said.contains("the agent listens at [::1]:") && said.contains("http://localhost:{{port}}"), "{said}");
+    assert!(said.contains("the agent listens at [::1]:") && said.contains("http://[::1]:{{port}}"), "{said}");
 }
 
 #[test]

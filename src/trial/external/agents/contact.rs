@@ -1,7 +1,7 @@
 //! A conversation with an agent of which nothing is known yet: it is started or running, and its requests are seen.
 
 use super::environment;
-use super::process::{NotStarted, Process, Start};
+use super::process::{self, NotStarted, Process, Start};
 use crate::platform::clock::{Clock, RealClock, timeout};
 use crate::settings::Auth;
 use crate::transport::{
@@ -73,12 +73,13 @@ impl Contact {
             serves: server,
             fixed_port: None,
             ready: None,
+            ipv6: true,
             clock: &clock,
         })
         .await?;
         let agent = match process.lines() {
             Some(lines) => lines,
-            None => to(&format!("http://127.0.0.1:{}", process.port()), &clock)?,
+            None => to(&process.origin(), &clock)?,
         };
         Ok(Self { process: Some(process), agent, tap, serving, proxy, clock })
     }
@@ -114,6 +115,15 @@ impl Contact {
     /// Whether it is a server: otherwise a request is a line.
     pub(crate) fn is_server(&self) -> bool {
         self.process.as_ref().is_none_or(|process| process.lines().is_none())
+    }
+
+    /// The host by which its server is reached, in whatever process.
+    pub(crate) fn host(&self) -> &'static str {
+        if !self.process.as_ref().is_some_and(Process::is_at_ipv6) {
+            return "127.0.0.1";
+        }
+        // Where the name has that address, it has the other one on another machine.
+        if process::reaches_ipv6("localhost") { "localhost" } else { "[::1]" }
     }
 
     /// Sends one request to the agent; returns its reply, and what it asked until then.

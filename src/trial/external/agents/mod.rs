@@ -21,6 +21,7 @@ use super::setup::ExternalSetup;
 use super::spans;
 use super::start::{Starts, Unfit};
 use crate::platform::clock::Clock;
+use crate::scenario::external::PORT;
 use crate::trace::{TrialError, TrialErrorKind};
 use crate::trial::TrialMode;
 use crate::trial::opened::Trial;
@@ -224,6 +225,10 @@ impl Agents {
             serves: setup.http.is_some(),
             fixed_port,
             ready: setup.ready.as_deref(),
+            ipv6: setup.http.as_deref().is_some_and(|url| {
+                let url = reqwest::Url::parse(&url.replace(PORT, "1")).ok();
+                url.as_ref().and_then(reqwest::Url::host_str).is_some_and(process::reaches_ipv6)
+            }),
             clock: wanted.clock,
         };
         let started = Process::start(start).await;

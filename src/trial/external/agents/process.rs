@@ -9,7 +9,7 @@ use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::scenario::external::PORT;
 use crate::transport::Transport;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::ops::Range;
 use std::path::Path;
 use std::process::Stdio;
@@ -24,6 +24,8 @@ const READS_PORT: &str = "does it read the variable PORT? If not, pass `{{port}}
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Interval between two looks at a starting process.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long a server that listens at `[::1]` may take to listen at 127.0.0.1 too.
+const ALONE: Duration = Duration::from_secs(2);
 /// How long the end of a process is awaited after its connection broke.
 const END_LIMIT: Duration = Duration::from_millis(500);
 /// How long an ended process may take to leave its port.
@@ -43,6 +45,8 @@ pub(super) struct Start<'s> {
     pub(super) fixed_port: Option<u16>,
     /// Path that answers when it is ready.
     pub(super) ready: Option<&'s str>,
+    /// Whether its turns reach `[::1]`, where a server at `localhost` may listen alone.
+    pub(super) ipv6: bool,
     pub(super) clock: &'s Arc<dyn Clock>,
 }
 
@@ -62,6 +66,8 @@ pub(in crate::trial::external) struct Process {
     group: u32,
     command: String,
     port: u16,
+    /// Where it listens once it is ready.
+    address: SocketAddr,
     lines: Option<Arc<LineTransport>>,
     output: Output,
     clock: Arc<dyn Clock>,
@@ -109,11 +115,12 @@ impl Process {
         }
         let group = child.id().unwrap_or_default();
         let clock = Arc::clone(start.clock);
-        let process = Self {
+        let mut process = Self {
             child: Mutex::new(child),
             group,
             command: shown,
             port,
+            address: (Ipv4Addr::LOCALHOST, port).into(),
             lines,
             output,
             clock,
@@ -123,7 +130,7 @@ impl Process {
         };
         match &process.lines {
             Some(lines) => process.reads(lines).await?,
-            None => process.ready(start.ready).await?,
+            None => process.address = process.ready(start.ready, start.ipv6).await?,
         }
         Ok(process)
     }
@@ -149,26 +156,41 @@ impl Process {
         Err(NotStarted { message, lines: self.output.last_lines(), ended_well: status == "exit code 0" })
     }
 
-    /// Waits until it is ready.
-    async fn ready(&self, path: Option<&str>) -> Result<(), NotStarted> {
+    /// Waits until it is ready; returns where it listens.
+    async fn ready(&self, path: Option<&str>, ipv6: bool) -> Result<SocketAddr, NotStarted> {
         let command = &self.command;
         // Another part of the process may have installed the provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = path.and_then(|_| reqwest::Client::builder().no_proxy().build().ok());
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let until = self.clock.now() + START_LIMIT;
+        let mut alone = None;
         loop {
+            let listening = self.listening().await;
+            let address = listening.unwrap_or(self.address);
+            // A server may open both addresses, one after the other.
+            if address.is_ipv6() && !ipv6 {
+                let since = *alone.get_or_insert_with(|| self.clock.now());
+                if self.clock.now() >= since + ALONE {
+                    let message = format!(
+                        "the agent listens at {address} alone, and is asked at 127.0.0.1: `{command}`; let it listen at \
+                         127.0.0.1, or write `http://[::1]:{{{{port}}}}` in `http`"
+                    );
+                    return Err(NotStarted { message, lines: self.output.last_lines(), ended_well: false });
+                }
+            }
+            let listening = listening.filter(|address| ipv6 || address.is_ipv4());
             let up = match path.zip(client.as_ref()) {
-                Some((path, client)) => {
+                Some((path, client)) if listening.is_some() => {
                     let asked = client.get(format!("http://{address}{path}")).timeout(START_LIMIT).send();
                     let answer = timeout(&*self.clock, until.saturating_sub(self.clock.now()), asked).await;
                     answer.is_ok_and(|answer| answer.is_ok_and(|answer| answer.status().as_u16() < 400))
                 }
-                None => self.is_listening().await,
+                Some(_) => false,
+                None => listening.is_some(),
             };
             self.still_runs().await?;
             if up {
-                return Ok(());
+                return Ok(address);
             }
             if let Some(port) = self.other_port() {
                 let message =
@@ -206,6 +228,16 @@ impl Process {
         self.port
     }
 
+    /// The address of its server.
+    pub(super) fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Whether its server listens at `[::1]` alone.
+    pub(super) fn is_at_ipv6(&self) -> bool {
+        self.address.is_ipv6()
+    }
+
     /// Its standard input and output as a transport, if turns go there.
     pub(in crate::trial::external) fn lines(&self) -> Option<Arc<dyn Transport>> {
         self.lines.clone().map(|lines| lines as Arc<dyn Transport>)
@@ -235,9 +267,21 @@ impl Process {
         self.is_running() && self.lines.as_ref().is_none_or(|lines| lines.is_in_step())
     }
 
-    /// Whether it takes connections.
-    async fn is_listening(&self) -> bool {
-        tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
+    /// Where it takes connections.
+    async fn listening(&self) -> Option<SocketAddr> {
+        let (first, second) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
+        let mut found = None;
+        for address in [first, second, first].map(|host| SocketAddr::new(host, self.port)) {
+            if tokio::net::TcpStream::connect(address).await.is_ok() {
+                found = Some(address);
+                // A server may open both, one after the other: the second look is at the first.
+                if address.is_ipv4() {
+                    break;
+                }
+                self.clock.sleep(LOOK).await;
+            }
+        }
+        found
     }
 
     /// What happened, with the cause and its last lines.
@@ -267,7 +311,7 @@ impl Life for Process {
                 }
                 self.clock.sleep(LOOK).await;
             }
-            if self.lines.is_none() && !self.is_listening().await {
+            if self.lines.is_none() && self.listening().await.is_none() {
                 return None;
             }
             // The system's words for a connection that broke differ by chance.
@@ -301,6 +345,12 @@ impl Drop for Process {
         let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).start_kill();
         self.mark.kill();
     }
+}
+
+/// Whether a host reaches `[::1]`: by that address, or by a name that has it on this machine.
+pub(super) fn reaches_ipv6(host: &str) -> bool {
+    let found = || std::net::ToSocketAddrs::to_socket_addrs(&("localhost", 0)).ok();
+    host == "[::1]" || host == "localhost" && found().is_some_and(|mut all| all.any(|address| address.is_ipv6()))
 }
 
 /// Waits until nothing listens at a port, for as long as an ended process may take to leave it.
