@@ -17,6 +17,10 @@ use tokio::sync::{mpsc, oneshot};
 pub(in crate::trial::external) const NEVER_ENDED: &str =
     "the case was begun and never ended: the test runner ended first";
 
+/// What may keep a runner from running a test again.
+const KEEPS_RESULTS: &str = "a test runner that caches results may have skipped it: use `gradle test --rerun-tasks` or \
+    `bazel test --cache_test_results=no`";
+
 /// Why the trial of a case that was ended before its last turn has no further reply.
 pub(in crate::trial::external) const ENDED_EARLY: &str = "the test ended the case before its last turn";
 
@@ -96,7 +100,7 @@ impl Beginnings {
         begun.recv().await.ok_or_else(|| {
             let why =
                 "the test runner was started a second time to verify the recording, and did not begin this case again";
-            error(TrialErrorKind::CassetteBroken, why, Vec::new())
+            error(TrialErrorKind::CassetteBroken, why, vec![KEEPS_RESULTS.to_owned()])
         })
     }
 
