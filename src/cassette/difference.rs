@@ -102,21 +102,42 @@ fn show(value: Option<&Value>) -> String {
 
 fn pair(recorded: Option<&Value>, now: Option<&Value>) -> Vec<String> {
     match (recorded, now) {
-        (Some(Value::String(before)), Some(Value::String(after))) if is_reordered(before, after) => vec![
-            format!("- {}", printable(before, 200)),
-            format!("+ {}", printable(after, 200)),
-            "  the same JSON, its members in another order: let the agent write them in a fixed order".to_owned(),
-        ],
-        (Some(Value::String(before)), Some(Value::String(after))) => changed_words(before, after),
+        (Some(Value::String(before)), Some(Value::String(after))) => match reordered(before, after) {
+            Some(what) => vec![
+                format!("- {}", printable(before, 200)),
+                format!("+ {}", printable(after, 200)),
+                in_another_order(what),
+            ],
+            None => changed_words(before, after),
+        },
         _ => vec![format!("- {}", show(recorded)), format!("+ {}", show(now))],
     }
 }
 
-/// Whether two different texts are JSON of the same value.
-fn is_reordered(before: &str, after: &str) -> bool {
+/// A line that says what stands in another order.
+pub(super) fn in_another_order(what: &str) -> String {
+    format!("  the same {what} in another order: let the agent write them in a fixed order")
+}
+
+/// What two different texts have in another order: the members of JSON, or the parameters of a form.
+fn reordered(before: &str, after: &str) -> Option<&'static str> {
     let read =
         |text: &str| serde_json::from_str::<Value>(text).ok().filter(|value| value.is_object() || value.is_array());
-    before.len() == after.len() && read(before).is_some_and(|value| read(after) == Some(value))
+    if before.len() == after.len() && read(before).is_some_and(|value| read(after) == Some(value)) {
+        return Some("JSON, its members");
+    }
+    is_reordered(before, after).then_some("parameters")
+}
+
+/// Whether two texts differ in the order of their parameters alone: those of a form, or of the query of a path.
+pub(super) fn is_reordered(one: &str, other: &str) -> bool {
+    let sorted = |text: &str| {
+        let (path, query) = text.split_once('?').unwrap_or(("", text));
+        let mut parameters: Vec<String> = query.split('&').map(str::to_owned).collect();
+        parameters.sort_unstable();
+        (path.to_owned(), parameters)
+    };
+    one != other && sorted(one) == sorted(other)
 }
 
 fn tools(layout: &Layout, recorded: Option<&Value>, now: Option<&Value>) -> Difference {
@@ -168,6 +189,8 @@ fn parameters(layout: &Layout, recorded: &Value, now: &Value) -> Option<Differen
             changed.push(printable(name, 60));
             lines.push(format!("- {}: {}", printable(name, 60), show(old)));
             lines.push(format!("+ {}: {}", printable(name, 60), show(new)));
+            let texts = old.and_then(Value::as_str).zip(new.and_then(Value::as_str));
+            lines.extend(texts.and_then(|(old, new)| reordered(old, new)).map(in_another_order));
         }
     }
     let what = match changed.as_slice() {

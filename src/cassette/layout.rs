@@ -328,14 +328,14 @@ mod tests {
             let key = key(request, &Redactor::default());
             assert_ne!(key, cassette.exchanges[0].key, "{words}");
             let taken = (Taken::Unknown, &[0][..]);
-            let told = explain(&cassette, "model", request, &key, taken, &Redactor::default(), ("ragcheck run", &[]));
+            let told = explain(&cassette, "model", request, &key, taken, &Redactor::default(), "ragcheck run");
             assert!(told.cause.starts_with(words), "{told:?}");
         }
         assert_eq!(of(&base).key, of(&odd(&prompt, "Finds.", &[("z", "nothing")])).key, "ids of calls do not count");
         let more = Cassette::new(header(), vec![of(&odd(&prompt, "Finds.", &[]))], BTreeMap::new());
         let request = Request { profile: &ODD_PROFILE, method: "POST", path: "/chat/completions", body: &base };
         let taken = (Taken::Unknown, &[0][..]);
-        let told = explain(&more, "model", request, "", taken, &Redactor::default(), ("ragcheck run", &[]));
+        let told = explain(&more, "model", request, "", taken, &Redactor::default(), "ragcheck run");
         assert!(told.detail[1].contains("message 2 (model): calls find"), "{told:?}");
         let blobs = cassette.to_text().expect("readable").1;
         assert_eq!(blobs.len(), 2, "the prompt and the functions are shared: {blobs:?}");

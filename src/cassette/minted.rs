@@ -12,8 +12,12 @@ use std::fmt;
 
 /// Values shorter than this are never bound, so none is proposed.
 const SHORTEST: usize = 4;
+/// Numbers with fewer digits are settings, as far as one can tell without a second recording.
+const SHORTEST_NUMBER: usize = 8;
 /// Maximum number of proposals.
 const MOST: usize = 12;
+/// Place of a value in the path of a request to a declared service.
+const IN_PATH: &str = "path";
 /// A value that an agent generates per run, as a line of `vars` declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Minted {
@@ -25,12 +29,15 @@ pub(crate) struct Minted {
     /// Whether each value seen has a digit, as dates, counters and ids have, and is no amount, such as `$123.45` or
     /// `12.5 %`: amounts and words are what the agent says.
     pub looks_generated: bool,
+    /// The value in the body that came first.
+    pub value: String,
 }
 
 impl fmt::Display for Minted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-        write!(f, "{}: {{at: {}", self.name, quoted(&self.at))?;
+        let at = if self.at == IN_PATH { self.at.clone() } else { quoted(&self.at) };
+        write!(f, "{}: {{at: {at}", self.name)?;
         if let Some(expression) = &self.expression {
             write!(f, ", match: {}", quoted(expression))?;
         }
@@ -38,10 +45,12 @@ impl fmt::Display for Minted {
     }
 }
 
-/// Proposals for the values in which bodies differ, for pairs of the recorded body and the one that came later. `asked` are
-/// the questions of the user, and `dates` today's in several spellings, on whose words no expression rests.
+/// Proposals for the values in which bodies differ, for pairs of the recorded body and the one that came later, and in which
+/// `paths` differ. `asked` are the questions of the user, and `dates` today's in several spellings, on whose words no
+/// expression rests.
 pub(crate) fn minted<'v>(
     pairs: impl IntoIterator<Item = (&'v Value, &'v Value)>,
+    paths: &[(String, String)],
     asked: &[&str],
     dates: &[&str],
 ) -> Vec<Minted> {
@@ -50,9 +59,16 @@ pub(crate) fn minted<'v>(
         let bodies = LazyCell::new(|| (before.to_string(), now.to_string()));
         // What both bodies have stands elsewhere now, as results in another order: nothing was generated.
         let moved = |word: &str, other: &str| bodies.0.contains(other) && bodies.1.contains(word);
-        differing(before, now, &mut String::new(), &mut |at, before, now| {
+        differing(before, now, &mut String::new(), &mut |at, before, now, is_number| {
+            let known = found.len();
             in_text(at, (before, now), &questions, moved, &mut found);
+            // A short number is a setting: `max_tokens`.
+            let short = is_number && before.len().min(now.len()) < SHORTEST_NUMBER;
+            found[known..].iter_mut().filter(|_| short).for_each(|one| one.looks_generated = false);
         });
+    }
+    for (before, now) in paths.iter().filter(|(before, now)| before != now) {
+        in_text(IN_PATH, (before, now), &questions, |_, _| false, &mut found);
     }
     distinct(found)
 }
@@ -115,10 +131,13 @@ fn below(at: &mut String, step: &str, with: impl FnOnce(&mut String)) {
     at.truncate(length);
 }
 
-/// Calls `each` with the pointer of each text that differs, and both texts.
-fn differing(before: &Value, now: &Value, at: &mut String, each: &mut impl FnMut(&str, &str, &str)) {
+/// Calls `each` with the pointer of each text or number that differs, both of them, and whether they are numbers.
+fn differing(before: &Value, now: &Value, at: &mut String, each: &mut impl FnMut(&str, &str, &str, bool)) {
     match (before, now) {
-        (Value::String(before), Value::String(now)) if before != now => each(at, before, now),
+        (Value::String(before), Value::String(now)) if before != now => each(at, before, now, false),
+        (Value::Number(before), Value::Number(now)) if before != now => {
+            each(at, &before.to_string(), &now.to_string(), true);
+        }
         (Value::Array(before), Value::Array(now)) => {
             for (index, (before, now)) in before.iter().zip(now).enumerate() {
                 below(at, &index.to_string(), |at| differing(before, now, at, each));
@@ -188,6 +207,7 @@ fn proposal(at: &str, spot: &Spot<'_>, questions: &Questions, shape: &str) -> Mi
         at: if moves { anywhere(at) } else { at.to_owned() },
         expression: (!whole).then(|| spot.expression(questions, shape)),
         looks_generated: true,
+        value: spot.text[spot.value.clone()].to_owned(),
     }
 }
 
@@ -212,6 +232,8 @@ fn shape(one: &str, other: &str) -> String {
         return r"[0-9A-Za-z_.:+-]+".to_owned();
     }
     let mut joined = between(one).into_iter();
+    // How many digits a number of one part has is chance: `7` and `12` are two runs' counts. Those of dates are fixed.
+    let fixed = ours.len() > 1;
     // Parts of one id are of one kind: that two hexadecimal ones hold digits alone is chance.
     let pairs = || ours.iter().zip(&theirs).filter(|(ours, theirs)| ours != theirs);
     let hex = pairs().all(|(ours, theirs)| is_hex(ours) && is_hex(theirs))
@@ -219,7 +241,7 @@ fn shape(one: &str, other: &str) -> String {
     let mut out = String::new();
     let mut before = None;
     for (ours, theirs) in ours.iter().zip(&theirs) {
-        out.push_str(&part(ours, theirs, hex, before == Some('.')));
+        out.push_str(&part(ours, theirs, hex, fixed && before != Some('.')));
         before = joined.next();
         out.extend(before.map(|join| escape(&join.to_string()).replace("\\-", "-")));
     }
@@ -244,12 +266,12 @@ fn dated(value: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// An expression for one part; `hex` if the value is hexadecimal, `fraction` if the part follows a point: it has as many
-/// digits as it needs.
-fn part(one: &str, other: &str, hex: bool, fraction: bool) -> String {
+/// An expression for one part; `hex` if the value is hexadecimal, `fixed` if two of one length are always of that length, as
+/// fractions and numbers by themselves are not.
+fn part(one: &str, other: &str, hex: bool, fixed: bool) -> String {
     let both = |test: fn(char) -> bool| one.chars().all(test) && other.chars().all(test);
     let length = one.chars().count();
-    let times = if length == other.chars().count() && !fraction { format!("{{{length}}}") } else { "+".to_owned() };
+    let times = if length == other.chars().count() && fixed { format!("{{{length}}}") } else { "+".to_owned() };
     if one.is_empty() && other.is_empty() {
         String::new()
     } else if one == other && both(char::is_alphabetic) {

@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 
 fn lines(before: &Value, now: &Value) -> Vec<String> {
-    minted([(before, now)], &[], &[]).iter().map(ToString::to_string).collect()
+    minted([(before, now)], &[], &[], &[]).iter().map(ToString::to_string).collect()
 }
 
 fn system(text: &str) -> Value {
@@ -32,7 +32,7 @@ fn every_proposed_expression_finds_both_values() {
         ("It's run 1771234 (a)", "It's run 20991 (a)"),
         ("{\"ticket\": \"T-1000\"}", "{\"ticket\": \"T-2001\"}"),
     ] {
-        let found = minted([(&system(one), &system(other))], &[], &[]);
+        let found = minted([(&system(one), &system(other))], &[], &[], &[]);
         assert_eq!(found.len(), 1, "{one}: {found:?}");
         let expression = found[0].expression.as_deref().expect("part of a text");
         let expression = regex::Regex::new(expression).expect("sound");
@@ -54,7 +54,7 @@ fn an_expression_finds_later_values_too_whose_digits_and_length_differ_by_chance
         ("asked at 1795486781.373799", "asked at 1795486782.776822", "asked at 1795486783.5"),
         ("asked at 10:00:00.123456", "asked at 10:00:01.654321", "asked at 10:00:02.65432"),
     ] {
-        let found = minted([(&system(one), &system(other))], &[], &[]);
+        let found = minted([(&system(one), &system(other))], &[], &[], &[]);
         let expression = found[0].expression.as_deref().expect("part of a text");
         let expression = regex::Regex::new(&format!("^{expression}$")).expect("sound");
         assert!([one, other, later].iter().all(|text| expression.is_match(text)), "{later}: {expression}");
@@ -79,8 +79,8 @@ fn a_value_beside_a_question_is_declared_for_every_question_and_every_turn() {
     let body =
         |question: &str, id: u64| json!({"messages": [{"role": "user", "content": format!("{question} sid={id}")}]});
     let (before, now) = (body(asked, 1_795_486_781_234), body(asked, 1_795_486_782_345));
-    let found: Vec<String> = minted([(&before, &now)], &[asked], &[]).iter().map(ToString::to_string).collect();
-    assert_eq!(found, [r"sid: {at: '/messages/*/content', match: 'sid=(\d{13})'}"]);
+    let found: Vec<String> = minted([(&before, &now)], &[], &[asked], &[]).iter().map(ToString::to_string).collect();
+    assert_eq!(found, [r"sid: {at: '/messages/*/content', match: 'sid=(\d+)'}"]);
     let dated = json!({"input": format!("{asked} 2026-11-23")});
     let found: Vec<String> = holding([&dated], "2026-11-23", &[asked], &[]).iter().map(ToString::to_string).collect();
     assert_eq!(found, [r"input: {at: '/input', match: '\b(\d{4}-\d{2}-\d{2})$'}"]);
@@ -96,7 +96,7 @@ fn other_words_and_short_counters_are_no_values() {
 #[test]
 fn an_amount_is_what_the_agent_says_and_a_time_or_a_counter_is_generated() {
     let generated = |one: &str, other: &str| {
-        let found = minted([(&system(one), &system(other))], &[], &[]);
+        let found = minted([(&system(one), &system(other))], &[], &[], &[]);
         found.iter().any(|one| one.looks_generated)
     };
     for (one, other) in [
@@ -114,6 +114,20 @@ fn an_amount_is_what_the_agent_says_and_a_time_or_a_counter_is_generated() {
     ] {
         assert!(generated(one, other), "{one}");
     }
+}
+
+#[test]
+fn values_in_paths_and_numbers_are_declared_and_short_numbers_are_settings() {
+    let paths = ["/carts/c81a2f00/items?q=a", "/carts/99b10c7d/items?q=a"].map(str::to_owned);
+    let [before, now] = paths;
+    let found = minted([], &[(before, now)], &[], &[]);
+    assert_eq!(found[0].to_string(), r"carts: {at: path, match: '/carts/([0-9a-f]+)'}");
+    let body = |seed: u64, most: u64| json!({"seed": seed, "max_tokens": most});
+    let found = minted([(&body(1_433_201_137, 1_024), &body(99_120_001, 2_048))], &[], &[], &[]);
+    let found: Vec<(String, bool)> = found.iter().map(|one| (one.to_string(), one.looks_generated)).collect();
+    let expected = [("max-tokens: {at: '/max_tokens'}", false), ("seed: {at: '/seed'}", true)];
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(expected.iter().all(|(line, is)| found.contains(&((*line).to_owned(), *is))), "{found:?}");
 }
 
 #[test]

@@ -2,10 +2,9 @@
 
 use super::canonical::{Request, stored_body};
 use super::delta;
-use super::difference::{Difference, differences, distance};
+use super::difference::{Difference, differences, distance, in_another_order, is_reordered};
 use super::exchange::{Cassette, StoredRequest};
 use super::layout::Layout;
-use super::minted::{Minted, minted};
 use super::pool::Taken;
 use super::word_diff::printable;
 use crate::platform::secrets::{MARK, Redactor};
@@ -24,14 +23,20 @@ pub(crate) struct Explanation {
     pub cause: String,
     /// Lines on the nearest exchange, the differences, and how to re-record.
     pub detail: Vec<String>,
-    /// Values that the agent may generate per run: where the request differs from the nearest exchange.
-    pub minted: Vec<Minted>,
+    /// What may differ by values that the agent generates.
+    pub missed: Option<Box<Missed>>,
+}
+
+/// A request without a recording, and the recorded one that is nearest to it: first that, then what came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Missed {
+    pub bodies: (Value, Value),
+    pub paths: (String, String),
 }
 
 /// Explains why `request` to `service` has no recorded response, given the pool's answer `taken`.
 ///
-/// `unused` are the exchanges left; `rerecord` is the command that re-records the lane; `asked` are the questions of its
-/// case, if they are known.
+/// `unused` are the exchanges left; `rerecord` is the command that re-records the lane.
 pub(crate) fn explain(
     cassette: &Cassette,
     service: &str,
@@ -39,7 +44,7 @@ pub(crate) fn explain(
     key: &str,
     (taken, unused): (Taken, &[usize]),
     redactor: &Redactor,
-    (rerecord, asked): (&str, &[&str]),
+    rerecord: &str,
 ) -> Explanation {
     let place = format!("{} {}", request.method, printable(&request.redacted_path(redactor), 120));
     let calls = cassette.exchanges.len();
@@ -48,7 +53,7 @@ pub(crate) fn explain(
     let told = |cause: String, summary: &str, mut detail: Vec<String>| {
         detail.push(remedy.clone());
         let message = format!("cassette miss: {place}: {summary}");
-        Explanation { message, cause, detail, minted: Vec::new() }
+        Explanation { message, cause, detail, missed: None }
     };
     if taken == Taken::UsedUp {
         let summary = "exhausted: the same request comes more often than it was recorded";
@@ -107,6 +112,15 @@ pub(crate) fn explain(
             .iter()
             .map(|problem| format!("note: that request is missing or incomplete: {}", printable(problem, 200))),
     );
+    if nearest.path != path {
+        detail.extend([&nearest.path, &path].into_iter().zip(["-", "+"]).map(|(path, sign)| {
+            format!("{sign} {} {}", if sign == "-" { &nearest.method } else { request.method }, printable(path, 400))
+        }));
+    }
+    let reordered = is_reordered(&nearest.path, &path);
+    if reordered {
+        detail.push(in_another_order("parameters"));
+    }
     detail.extend(found.iter().flat_map(|difference| difference.lines.iter().cloned()));
     if found.is_empty() && same_place {
         detail.push("`ragcheck cassette rekey` recomputes the keys from the recorded requests".to_owned());
@@ -117,6 +131,7 @@ pub(crate) fn explain(
     let left = unused.iter().any(|index| cassette.exchanges[*index].service == service);
     let summary = match found.as_slice() {
         [] if same_place => "the recorded key is not that of its request: the recording was edited".to_owned(),
+        [] if reordered => "the parameters of the query are in another order".to_owned(),
         [] => "the request goes elsewhere than the recorded one".to_owned(),
         [one] if one.only_length && !left => {
             "no exchange left: the conversation goes on after its recording ends".to_owned()
@@ -126,10 +141,9 @@ pub(crate) fn explain(
     };
     let shown: Vec<&str> = found.iter().flat_map(|difference| &difference.lines).map(String::as_str).collect();
     let cause = if shown.is_empty() { summary.clone() } else { format!("{summary}: {}", shown.join(" ")) };
-    Explanation {
-        minted: minted([(&nearest.body, &now)], asked, &[]),
-        ..told(printable(&cause, 600), &summary, detail)
-    }
+    let (bodies, paths) = ((nearest.body.clone(), now), (nearest.path.clone(), path));
+    let missed = Some(Box::new(Missed { bodies, paths }));
+    Explanation { missed, ..told(printable(&cause, 600), &summary, detail) }
 }
 
 /// `the model and the tool list differ, and the conversation is longer`: the parts with the verb for one or for more,
@@ -209,7 +223,7 @@ mod tests {
             &key,
             (taken, &pool.unused()),
             &redactor,
-            ("ragcheck run x.yaml --mode record", &[]),
+            "ragcheck run x.yaml --mode record",
         )
     }
 

@@ -54,7 +54,7 @@ pub use layout::Profile;
 pub(crate) use layout::{Layout, Place, is_marked};
 pub(crate) use local_times::LocalTimes;
 pub(crate) use minted::{Minted, holding, minted};
-pub(crate) use miss::{Explanation, explain};
+pub(crate) use miss::{Explanation, Missed, explain};
 pub use pool::Pool;
 pub(crate) use pool::Taken;
 pub(crate) use rekey::{RekeyProblem, Rekeyed};

@@ -1,7 +1,7 @@
 //! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. Opens no socket.
 
 use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links};
-use crate::cassette::{self, Cassette, Exchange, Keys, Minted, Outcome, Pool, Redactor, Request, StoredRequest, Taken};
+use crate::cassette::{self, Cassette, Exchange, Keys, Missed, Outcome, Pool, Redactor, Request, StoredRequest, Taken};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::secrets;
 use std::cell::LazyCell;
@@ -11,6 +11,9 @@ use std::time::Duration;
 
 /// Duration of an abandoned exchange beyond its recorded wait: longer than any time limit.
 const BEYOND: Duration = Duration::from_hours(24);
+
+/// Missed requests that are kept for proposals: one that is answered by an error may be followed by hundreds.
+const MOST_MISSED: usize = 12;
 
 /// Keys that link successive requests of each service.
 pub(crate) type ServiceKeys = BTreeMap<Service, Keys>;
@@ -26,8 +29,7 @@ pub struct ReplayTransport {
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     rerecord: String,
-    asked: Vec<String>,
-    minted: Mutex<Vec<Minted>>,
+    missed: Mutex<Vec<Missed>>,
 }
 
 impl ReplayTransport {
@@ -35,21 +37,14 @@ impl ReplayTransport {
     pub fn new(cassette: Cassette, clock: Arc<dyn Clock>, rerecord: String) -> Self {
         let pool = Pool::new(&cassette);
         let (keys, bursts) = (Mutex::default(), cassette.bursts());
-        let (redactor, asked, minted) = (Redactor::default(), Vec::new(), Mutex::default());
-        Self { cassette, bursts, pool, requests: OnceLock::new(), keys, clock, redactor, rerecord, asked, minted }
+        let (redactor, missed) = (Redactor::default(), Mutex::default());
+        Self { cassette, bursts, pool, requests: OnceLock::new(), keys, clock, redactor, rerecord, missed }
     }
 
     /// Adds the secrets known during recording, in case requests contain any.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
-        self
-    }
-
-    /// Adds the questions of the case, on whose words no proposal of [`ReplayTransport::minted`] rests.
-    #[must_use]
-    pub(crate) fn with_questions(mut self, asked: Vec<String>) -> Self {
-        self.asked = asked;
         self
     }
 
@@ -102,9 +97,9 @@ impl ReplayTransport {
         silent
     }
 
-    /// Values in which missed requests differ from recorded ones.
-    pub(crate) fn minted(&self) -> Vec<Minted> {
-        self.minted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The first missed requests, each once.
+    pub(crate) fn missed(&self) -> Vec<Missed> {
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn key(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> String {
@@ -149,7 +144,6 @@ impl ReplayTransport {
         {
             return Ok((index, exchange));
         }
-        let asked: Vec<&str> = self.asked.iter().map(String::as_str).collect();
         let explained = cassette::explain(
             &self.cassette,
             request.service.as_str(),
@@ -157,14 +151,12 @@ impl ReplayTransport {
             &key,
             (taken, &self.pool.unused()),
             &secrets::declared().knowing(request.secrets()),
-            (&self.rerecord, &asked),
+            &self.rerecord,
         );
-        let cassette::Explanation { message, cause, detail, minted } = explained;
-        let mut known = self.minted.lock().unwrap_or_else(PoisonError::into_inner);
-        for one in minted {
-            if !known.contains(&one) {
-                known.push(one);
-            }
+        let cassette::Explanation { message, cause, detail, missed } = explained;
+        let mut known = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(missed) = missed.filter(|missed| known.len() < MOST_MISSED && !known.contains(missed)) {
+            known.push(*missed);
         }
         drop(known);
         Err(TransportError::Miss(Box::new(Miss { message, cause, detail })))

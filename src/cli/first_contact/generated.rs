@@ -19,7 +19,7 @@ pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> 
     let pairs: Vec<(Value, Value)> = pairs.collect();
     let today = dates();
     let today: Vec<&str> = today.iter().map(String::as_str).collect();
-    let mut found = minted(pairs.iter().map(|(before, now)| (before, now)), &[question], &today);
+    let mut found = minted(pairs.iter().map(|(before, now)| (before, now)), &[], &[question], &today);
     for date in &today {
         for one in holding(&ours, date, &[question], &today) {
             let known = found

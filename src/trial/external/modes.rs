@@ -3,7 +3,7 @@
 use super::setup::{Measured, Recorded};
 use super::single_run::RunInput;
 use super::{Work, heard, spans};
-use crate::cassette::{Cassette, Exchange, LocalTimes, Minted, Outcome as Recording};
+use crate::cassette::{self, Cassette, Exchange, LocalTimes, Minted, Missed, Outcome as Recording};
 use crate::knowledge::FoundPassages;
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::platform::secrets::Redactor;
@@ -18,6 +18,7 @@ use crate::trial::recording::Recorder;
 use crate::trial::services::LiveAccess;
 use crate::trial::verified::{Draft, keep};
 use crate::trial::{TrialMode, live};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -107,14 +108,13 @@ impl Work<'_> {
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), header.vars.clone()));
         let clock: Arc<dyn Clock> = Arc::new(FixedClock::at(header.recorded_at));
         let replay = ReplayTransport::new(cassette, clock, self.trial.rerecord());
-        let asked = self.case.turns().map(|turn| turn.ask.clone()).collect();
-        let replay = Arc::new(replay.with_redactor(self.trial.opened.redactor()).with_questions(asked));
+        let replay = Arc::new(replay.with_redactor(self.trial.opened.redactor()));
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let input = RunInput {
             mode: TrialMode::Replay,
             fresh: self.needs_fresh(verifies),
             services: Arc::clone(&replay) as Arc<dyn Transport>,
-            vars,
+            vars: Arc::clone(&vars),
             clock,
             pace: &pace,
             evidence,
@@ -143,10 +143,29 @@ impl Work<'_> {
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
         if let TrialEnd::Error(why) = &mut trace.end {
             // Without a recording that was just made, other words may be an edit.
-            let mut minted = replay.minted();
+            // Expressions find values in what the agent says, in which there are no placeholders.
+            let missed = replay.missed();
+            let said = |missed: &Missed| (vars.as_recorded(&missed.bodies.0), vars.as_recorded(&missed.bodies.1));
+            let bodies: Vec<(Value, Value)> = missed.iter().map(said).collect();
+            let said = |missed: &Missed| (vars.told(&missed.paths.0), vars.told(&missed.paths.1));
+            let paths: Vec<(String, String)> = missed.iter().map(said).collect();
+            let asked: Vec<&str> = self.case.turns().map(|turn| turn.ask.as_str()).collect();
+            let bound: Vec<&str> = header.vars.values().flatten().map(String::as_str).collect();
+            let pairs = bodies.iter().map(|(before, now)| (before, now));
+            let mut minted = cassette::minted(pairs, &paths, &asked, &bound);
             minted.retain(|one| verifies || one.looks_generated);
             for one in &mut minted {
+                let of_value = |(_, values): &(&String, &Vec<String>)| values.contains(&one.value);
                 let is_taken = |name: &str| self.outside.patterns.iter().any(|declared| declared.name == name);
+                if let Some((name, _)) = header.vars.iter().find(of_value) {
+                    why.detail.push(format!(
+                        "the expression of the variable `{name}` matched `{}` while recording and does not match here now: \
+                         replace it",
+                        one.value
+                    ));
+                    one.name.clone_from(name);
+                    continue;
+                }
                 while is_taken(&one.name) {
                     one.name.push_str("-more");
                 }

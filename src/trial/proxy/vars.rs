@@ -9,10 +9,10 @@
 
 use crate::platform::clock::BoxFuture;
 use crate::scenario::external::IN_PATH;
-use crate::transport::{HttpRequest, HttpResponse, Service, Transport, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, Service, Transport, TransportError, raw};
 use bytes::Bytes;
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,7 +65,13 @@ impl Vars {
                 self.note(pattern, text);
             }
         }
-        replaced_in(body, &self.names())
+        let mut bound = body.clone();
+        for pattern in &self.patterns {
+            if let Some(steps) = pattern.at.strip_prefix('/').filter(|_| pattern.expression.is_none()) {
+                numbers(&mut bound, steps.split('/'), &mut |number| self.bind_number(pattern, number));
+            }
+        }
+        replaced_in(&bound, &self.names())
     }
 
     /// The path of a request to a declared service with a numbered name in place of each value.
@@ -89,6 +95,15 @@ impl Vars {
                 known.push(value.to_owned());
             }
         }
+    }
+
+    /// The slot of a number at the place of a pattern, if it is long enough.
+    fn bind_number(&self, pattern: &Pattern, number: &Number) -> Option<Value> {
+        let text = number.to_string();
+        self.note(pattern, &text);
+        let begin = format!("{{{{{}#", pattern.name);
+        let (_, slot) = self.names().into_iter().find(|(value, slot)| *value == text && slot.starts_with(&begin))?;
+        Some(Value::String(format!("{}{OF_NUMBER}", slot.strip_suffix("}}")?)))
     }
 
     /// Values of the agent and of the recording, with their numbered names.
@@ -152,6 +167,9 @@ impl Pattern {
     }
 }
 
+/// End of the slot of a JSON number.
+const OF_NUMBER: &str = ":number}}";
+
 fn slot(name: &str, number: usize) -> String {
     format!("{{{{{name}#{number}}}}}")
 }
@@ -199,6 +217,37 @@ fn find<'v>(value: &'v Value, steps: Option<std::str::Split<'_, char>>, texts: &
     }
 }
 
+/// Replaces the numbers at a pointer whose last step is a name or an index by what `each` returns for them.
+fn numbers(value: &mut Value, mut steps: std::str::Split<'_, char>, each: &mut impl FnMut(&Number) -> Option<Value>) {
+    let Some(step) = steps.next() else {
+        if let Value::Number(number) = value
+            && let Some(slot) = each(number)
+        {
+            *value = slot;
+        }
+        return;
+    };
+    let (name, ends) = (step.replace("~1", "/").replace("~0", "~"), steps.clone().next().is_none());
+    let mut below = |value: &mut Value| numbers(value, steps.clone(), each);
+    match value {
+        // What else stands there was passed over before numbers were bound.
+        _ if step == "*" && ends => {}
+        Value::Array(items) if step == "*" => items.iter_mut().for_each(below),
+        Value::Object(members) if step == "*" => members.values_mut().for_each(below),
+        Value::Array(items) => {
+            if let Some(item) = name.parse().ok().and_then(|at: usize| items.get_mut(at)) {
+                below(item);
+            }
+        }
+        Value::Object(members) => {
+            if let Some(item) = members.get_mut(&name) {
+                below(item);
+            }
+        }
+        _ => {}
+    }
+}
+
 fn replaced<'t>(text: &'t str, pairs: &[(String, String)]) -> Cow<'t, str> {
     let mut out = Cow::Borrowed(text);
     let mut rest = text;
@@ -224,6 +273,12 @@ fn replaced_in(value: &Value, pairs: &[(String, String)]) -> Value {
         return value.clone();
     }
     match value {
+        Value::String(text) if text.starts_with("{{") && text.ends_with(OF_NUMBER) => {
+            let slot = text.trim_end_matches(OF_NUMBER).to_owned() + "}}";
+            // The slot of a number is a text by which it becomes one again.
+            let number = pairs.iter().find(|(from, _)| *from == slot).and_then(|(_, to)| to.parse().ok());
+            number.map_or_else(|| value.clone(), Value::Number)
+        }
         Value::String(text) => Value::String(replaced(text, pairs).into_owned()),
         Value::Array(items) => items.iter().map(|item| replaced_in(item, pairs)).collect(),
         Value::Object(members) => members.iter().map(|(name, item)| (name.clone(), replaced_in(item, pairs))).collect(),
@@ -297,9 +352,11 @@ impl Unbound {
 impl Transport for Unbound {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         Box::pin(async move {
-            let body = self.vars.unbind(&request.body).into();
+            let body = self.vars.unbind(&request.body);
             let path = replaced(&request.path, &slots(&self.vars.generated())).into_owned();
-            self.inner.send(HttpRequest { path, body, ..request }).await
+            // A value of the recording that the agent said again is today's to a live service.
+            let sent = request.sent.filter(|sent| raw::packed(sent, &mut None) == body);
+            self.inner.send(HttpRequest { path, body: body.into(), sent, ..request }).await
         })
     }
 }

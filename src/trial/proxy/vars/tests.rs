@@ -79,6 +79,26 @@ fn short_values_and_bytes_that_are_no_text_are_left_alone() {
 }
 
 #[test]
+fn a_number_is_bound_and_becomes_a_number_again() {
+    let pattern = |name: &str, at: &str| Pattern { name: name.into(), at: at.into(), expression: None };
+    let patterns = vec![pattern("seed", "/seed"), pattern("at", "/sentAt")];
+    let body = |seed: u64, at: f64| json!({"seed": seed, "sentAt": at, "n": 3, "text": format!("seed {seed}")});
+    let recording = Vars::new(patterns.clone(), BTreeMap::new());
+    let bound = recording.bind(&body(1_433_201_137, 1_795_861_281.25));
+    assert_eq!((&bound["seed"], &bound["n"]), (&json!("{{seed#0:number}}"), &json!(3)));
+    assert_eq!(recording.unbind(&bound), body(1_433_201_137, 1_795_861_281.25));
+    assert_eq!(bound["text"], "seed {{seed#0}}", "a text that repeats it");
+    let replaying = Vars::new(patterns, recording.values());
+    assert_eq!(replaying.bind(&body(77_201, 1_795_899_999.5)), bound);
+    assert_eq!(replaying.as_recorded(&bound), body(1_433_201_137, 1_795_861_281.25));
+    let others = json!({"messages": [{"content": "budget 4096"}], "max_tokens": 4096, "metadata": {"limit": 5000}});
+    let text = Pattern { expression: Regex::new(r"budget (\d+)").ok(), ..pattern("budget", "/messages/*/content") };
+    let vars = Vars::new(vec![text, pattern("any", "/metadata/*")], BTreeMap::new());
+    let bound = vars.bind(&others);
+    assert_eq!((&bound["max_tokens"], &bound["metadata"]["limit"]), (&json!(4096), &json!(5000)), "{bound}");
+}
+
+#[test]
 fn pointers_reach_through_lists_members_and_escapes() {
     let body = json!({"a/b": [{"c": "one"}, {"c": 2}, {"d": {"x": "two", "y": "three"}}]});
     for (at, found) in [
