@@ -51,9 +51,9 @@ pub(crate) fn query(arguments: &Value) -> String {
 pub(crate) fn passages(result: &Value) -> Option<Vec<Passage<'_>>> {
     let list = match result {
         Value::Array(items) => items,
-        Value::Object(members) => match LISTS.into_iter().find_map(|name| members.get(name)?.as_array()) {
+        Value::Object(members) => match LISTS.into_iter().find_map(|name| member(members, name)?.as_array()) {
             Some(items) => items,
-            None => return WRAPS.into_iter().find_map(|name| passages(members.get(name)?)),
+            None => return WRAPS.into_iter().find_map(|name| passages(member(members, name)?)),
         },
         _ => return None,
     };
@@ -62,13 +62,13 @@ pub(crate) fn passages(result: &Value) -> Option<Vec<Passage<'_>>> {
 
 fn passage(item: &Value) -> Option<Passage<'_>> {
     let item = item.as_object()?;
-    let about = ABOUT.into_iter().find_map(|name| item.get(name)?.as_object());
-    let id_in = |members: &Map<String, Value>| IDS.into_iter().find_map(|name| text_or_number(members.get(name)?));
+    let about = ABOUT.into_iter().find_map(|name| member(item, name)?.as_object());
+    let id_in = |members: &Map<String, Value>| IDS.into_iter().find_map(|name| text_or_number(member(members, name)?));
     let id = id_in(item).or_else(|| id_in(about?))?;
-    let text = |names: &[&str]| names.iter().find_map(|name| item.get(*name)?.as_str());
-    let text_about = |names: &[&str]| names.iter().find_map(|name| about?.get(*name)?.as_str());
+    let text = |names: &[&str]| names.iter().find_map(|name| member(item, name)?.as_str());
+    let text_about = |names: &[&str]| names.iter().find_map(|name| member(about?, name)?.as_str());
     let title = text(&["title", "name", "filename"]).or_else(|| text_about(&["title"]));
-    let score = ["score", "similarity", "relevance"].into_iter().find_map(|name| item.get(name)?.as_f64());
+    let score = ["score", "similarity", "relevance"].into_iter().find_map(|name| member(item, name)?.as_f64());
     Some(Passage {
         id,
         title: title.unwrap_or_default(),
@@ -81,20 +81,30 @@ fn passage(item: &Value) -> Option<Passage<'_>> {
 /// The text of a passage as an agent passes it on, and the names by which it may be shown.
 pub(crate) fn words_and_names(item: &Value) -> (Option<&str>, Vec<String>) {
     let members = item.as_object();
-    let words = TEXTS.into_iter().find_map(|name| members?.get(name)?.as_str());
-    let named = IDS.into_iter().filter_map(|name| text_or_number(members?.get(name)?));
+    let words = TEXTS.into_iter().find_map(|name| member(members?, name)?.as_str());
+    let named = IDS.into_iter().filter_map(|name| text_or_number(member(members?, name)?));
     (words, text_or_number(item).into_iter().chain(named).collect())
 }
 
 /// The name of a source: itself, or a member that names it.
 pub(crate) fn name_of(item: &Value) -> Option<String> {
     let members = item.as_object();
-    text_or_number(item).or_else(|| IDS.into_iter().find_map(|name| text_or_number(members?.get(name)?)))
+    text_or_number(item).or_else(|| IDS.into_iter().find_map(|name| text_or_number(member(members?, name)?)))
 }
 
 /// The id that an agent gave to an external answer.
 pub(crate) fn result_id(result: &Value) -> Option<String> {
     ["result_id", "id"].into_iter().find_map(|name| text_or_number(result.get(name)?))
+}
+
+/// A member by its name, as written or as .NET and Go write it: `doc_id` is `DocId`.
+fn member<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+    members.get(name).or_else(|| {
+        let words = name
+            .split('_')
+            .map(|word| word.get(..1).unwrap_or_default().to_uppercase() + word.get(1..).unwrap_or_default());
+        members.get(&words.collect::<String>())
+    })
 }
 
 fn text_or_number(value: &Value) -> Option<String> {
@@ -120,6 +130,7 @@ mod tests {
             json!({"result": {"points": [{"id": "a.md", "score": 0.5, "payload": {"text": "text", "title": "t"}}]}}),
             json!({"hits": {"total": 1, "hits": [{"_id": "a.md", "score": 0.5, "_source": {"content": "text"}}]}}),
             json!({"nodes": [{"node": {"id_": "a.md", "text": "text"}, "score": 0.5}]}),
+            json!({"Results": [{"DocId": "a.md", "Text": "text", "Score": 0.5}]}),
         ] {
             let found = passages(&result).expect("a list");
             assert_eq!((found[0].id.as_str(), found[0].text, found[0].score), ("a.md", "text", 0.5), "{result}");

@@ -60,9 +60,9 @@ static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Members that say what happened beside a status.
 const WORDS: [&str; 6] = ["message", "reason", "detail", "details", "error", "description"];
 /// Members that say of which call that is, and when it was. An `id` alone, or that of an order, is that of a thing.
-const OF_CALLS: [&str; 16] = [
+const OF_CALLS: [&str; 18] = [
     "code", "error_code", "type", "timestamp", "path", "tool", "tool_name", "toolName", "retryable", "request_id",
-    "requestId", "trace_id", "traceId", "correlation_id", "call_id", "tool_call_id",
+    "requestId", "trace_id", "traceId", "correlation_id", "call_id", "tool_call_id", "instance", "errorCode",
 ];
 
 /// The error that a result reports: its message, and whether a retry may help, if it says so.
@@ -75,6 +75,9 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
             }
             let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
             (is(&OF_FRAMEWORKS) || is(&REPORTS) && !is(&EXPLAINS)).then(|| (text.clone(), None))
+        }
+        Value::Object(members) if is_pascal_case(members) => {
+            error(&in_camel_case(members)).filter(|_| reports(&in_camel_case(members)))
         }
         Value::Object(members) => {
             match members.get("error").filter(|error| says_something(error) || retryable(error).is_some()) {
@@ -97,6 +100,31 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
         },
         _ => None,
     }
+}
+
+/// Whether the members of an object begin with capitals, as .NET and Go write them.
+fn is_pascal_case(members: &Map<String, Value>) -> bool {
+    let begins = |name: &String| name.starts_with(|letter: char| letter.is_ascii_uppercase());
+    !members.is_empty() && members.keys().all(begins)
+}
+
+/// Whether an object in PascalCase reports an error: the columns of a table of error codes begin with capitals too.
+fn reports(result: &Value) -> bool {
+    let says_so =
+        |name: &str| WORDS.contains(&name) || OF_CALLS.contains(&name) || name.starts_with("status") || name == "title";
+    let is_flag = |name: &str| ["ok", "success", "isError", "errors"].contains(&name);
+    let mut members = result.as_object().into_iter().flatten();
+    result["error"].is_object() || members.all(|(name, value)| says_so(name) || is_flag(name) || !says_something(value))
+}
+
+/// An object with small first letters, and so what is in it.
+fn in_camel_case(members: &Map<String, Value>) -> Value {
+    let small = |name: &str| name[..1].to_ascii_lowercase() + &name[1..];
+    let member = |(name, value): (&String, &Value)| match value {
+        Value::Object(inner) if is_pascal_case(inner) => (small(name), in_camel_case(inner)),
+        _ => (small(name), value.clone()),
+    };
+    members.iter().map(member).collect()
 }
 
 /// The result that an object holds beside nothing else.
@@ -185,7 +213,13 @@ fn failed(members: &Map<String, Value>) -> bool {
     let code = ["statusCode", "status_code", "status"].into_iter().find_map(|name| members.get(name)?.as_u64());
     let alone = members.iter().all(|(name, value)| {
         let name = name.as_str();
-        name.starts_with("status") || WORDS.contains(&name) || OF_CALLS.contains(&name) || !says_something(value)
+        // RFC 9457's.
+        let of_problem = name == "title" && code.is_some();
+        name.starts_with("status")
+            || WORDS.contains(&name)
+            || OF_CALLS.contains(&name)
+            || of_problem
+            || !says_something(value)
     });
     // Mastra's.
     let of_tool = members.get("code").and_then(Value::as_str).is_some_and(|code| {
@@ -228,6 +262,9 @@ mod tests {
             json!({"status": "failed", "message": "down", "timestamp": "now", "tool": "find"}),
             json!({"data": null, "errors": [{"message": "down"}]}),
             json!({"result": {"error": "down"}, "isError": false}),
+            json!({"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "down", "instance": "/search"}),
+            json!({"Error": {"Message": "down", "Code": 7}}),
+            json!({"Success": false, "Message": "down", "Results": []}),
             json!({"message": "down", "details": {"domain": "TOOL"}, "code": "TOOL_EXECUTION_FAILED"}),
             json!("{'error': 'down'}"),
             json!({"result": "{\"error\": \"down\"}"}),
@@ -312,6 +349,7 @@ mod tests {
             json!({"id": "p1", "status": "error", "amount": 12, "message": "declined"}),
             json!([{"id": "p1", "status": "failed", "message": "declined"}]),
             json!({"result": "Error: E1", "title": "Codes"}),
+            json!({"Error": "E21", "Meaning": "The coil is defective", "Remedy": "Replace the coil"}),
             json!({"title": "Payments", "text": "Error: the card was declined."}),
             json!("{'error': None, 'results': ['it\\'s']}"),
             json!("{'name': unknown}"),
