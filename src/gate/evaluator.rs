@@ -12,12 +12,12 @@ use super::latency::{Kind, Latencies};
 use super::sources::Sources;
 use super::tally::{Tally, WhyNoUnits};
 use super::{Evaluation, Restarts, TrialResults, Verdict};
-use crate::metric::{Metric, catalogue};
-use crate::plan::Plan;
+use crate::metric::{Metric, Observation, catalogue};
+use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, ReadCriterion};
 use crate::stats::ALPHA;
-use crate::trace::{Grades, Trace, TraceError, TrialError};
+use crate::trace::{Evidence, Grades, Trace, TraceError, TrialError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -44,6 +44,20 @@ pub struct Evaluator<'p> {
     latencies: Latencies,
     /// Number of completed passes in a run until decided.
     closed: u32,
+    /// Scenarios, flows and variants of which a trial counted, by criterion.
+    counted: BTreeSet<(usize, usize, String, String)>,
+    /// Trials whose agent did not offer the tool of a criterion, by criterion.
+    not_offered: Vec<(usize, NotOffered)>,
+}
+
+/// A trial whose agent did not offer the tool of a criterion: it counts if the agent has that tool in another trial.
+struct NotOffered {
+    place: usize,
+    trial: PlannedTrial,
+    units: Vec<Observation>,
+    why: WhyNoUnits,
+    evidence: Evidence,
+    behaviour: u64,
 }
 
 impl<'p> Evaluator<'p> {
@@ -138,6 +152,8 @@ impl<'p> Evaluator<'p> {
             turn_times: Vec::new(),
             latencies: Latencies::default(),
             closed: 0,
+            counted: BTreeSet::new(),
+            not_offered: Vec::new(),
         })
     }
 
@@ -164,6 +180,7 @@ impl<'p> Evaluator<'p> {
             is_undetermined,
             units,
             out_of_scope,
+            not_offered,
             taken,
             turn_times,
             timed,
@@ -201,27 +218,54 @@ impl<'p> Evaluator<'p> {
         self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
         self.latencies.add(&trial.lane, kind, &evidence, timed);
         self.count_moves(&trial.lane.flow, &taken);
-        for criterion in self.criteria.iter_mut().filter(|criterion| criterion.covers(&trial)) {
-            let (excluded, target) = (case.excluded_from.contains_key(&criterion.written.id), criterion.target);
+        for (number, criterion) in self.criteria.iter_mut().enumerate() {
+            if !criterion.covers(&trial) {
+                continue;
+            }
+            let excluded = case.excluded_from.contains_key(&criterion.written.id);
             let metric = &self.examiner.metrics[criterion.metric];
-            let grouped = metric.group();
             let seen = units.iter().find(|(metric, _)| *metric == criterion.metric);
             let scope = out_of_scope.iter().find(|(metric, _)| *metric == criterion.metric);
             criterion.applies |= !excluded && scope.is_none() && metric.arm() == trial.lane.arm && metric.applies(case);
-            let tally = criterion.tally_of(trial.lane.repetition);
+            if let Some((_, units)) = not_offered.iter().find(|(metric, _)| *metric == criterion.metric)
+                && let Some((_, why)) = scope
+                && !excluded
+            {
+                let (trial, units, why, evidence) = (trial.clone(), units.clone(), why.clone(), evidence.clone());
+                let left = NotOffered { place, trial, units, why, evidence, behaviour };
+                self.not_offered.push((number, left));
+                continue;
+            }
             if let Some((_, why)) = scope {
-                tally.add_out_of_scope(why);
+                criterion.tally_of(trial.lane.repetition).add_out_of_scope(why);
             }
-            match (seen, grouped) {
-                (Some((_, seen)), None) => tally.add(place, &trial, seen, target, excluded, (&evidence, behaviour)),
-                (Some((_, seen)), grouped) => {
-                    let (repetition, units) = criterion.units_of(grouped, &trial, seen);
-                    criterion.tally_of(repetition).add(place, &trial, &units, target, excluded, (&evidence, behaviour));
-                }
-                (None, _) => {}
+            let Some((_, seen)) = seen else { continue };
+            if scope.is_none() && !seen.is_empty() {
+                self.counted.insert((number, trial.scenario, trial.lane.flow.clone(), trial.lane.variant.clone()));
             }
+            criterion.add(metric.group(), (place, &trial), seen, excluded, (&evidence, behaviour));
         }
         Ok(())
+    }
+
+    /// Counts the trials whose agent did not offer the tool of a criterion and has it in another trial: it lost it. At the end,
+    /// the others are out of scope.
+    fn count_not_offered(&mut self, ends: bool) {
+        for (number, left) in std::mem::take(&mut self.not_offered) {
+            let lane = &left.trial.lane;
+            let has_it = self.counted.contains(&(number, left.trial.scenario, lane.flow.clone(), lane.variant.clone()));
+            let criterion = &mut self.criteria[number];
+            if has_it {
+                let group = self.examiner.metrics[criterion.metric].group();
+                criterion.applies = true;
+                let from = (&left.evidence, left.behaviour);
+                criterion.add(group, (left.place, &left.trial), &left.units, false, from);
+            } else if ends {
+                criterion.tally_of(lane.repetition).add_out_of_scope(&left.why);
+            } else {
+                self.not_offered.push((number, left));
+            }
+        }
     }
 
     fn count_moves(&mut self, flow: &str, taken: &[u32]) {
@@ -240,6 +284,7 @@ impl<'p> Evaluator<'p> {
     /// Closes the passes of a run until decided up to `pass`, or to the one that settled it; trials missing from them
     /// are in ERROR. Returns whether another pass is needed.
     pub fn end_of_pass(&mut self, pass: u32) -> bool {
+        self.count_not_offered(false);
         while self.closed < pass && !self.is_settled() {
             self.closed += 1;
             self.close(self.closed);

@@ -9,7 +9,7 @@ use super::unread::Replies;
 use super::{Draws, EvaluationError, RetryCounts, TrialResult, Verdict, coverage, part, sources, spending};
 use crate::metric::grounding::FactLookup;
 use crate::metric::turns::turns;
-use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer, taken};
+use crate::metric::{Check, Metric, Observation, Patterns, Tools, TrialView, expectation, offer, taken};
 use crate::plan::{Plan, PlannedTrial};
 use crate::platform::bounds::Bound;
 use crate::trace::state_machine::Machine;
@@ -58,6 +58,10 @@ pub struct Examined {
     pub(super) units: Vec<(usize, Vec<Observation>)>,
     /// The metrics whose scope excludes the trial, and why.
     pub(super) out_of_scope: Vec<(usize, WhyNoUnits)>,
+    /// Of these, the metrics whose tool the agent did not offer its model, with the units of the trial. They count if
+    /// the agent has the tool in another trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) not_offered: Vec<(usize, Vec<Observation>)>,
     pub(super) taken: Vec<u32>,
     pub(super) turn_times: Vec<u64>,
     pub(super) timed: Timed,
@@ -183,6 +187,7 @@ impl<'p> Examiner<'p> {
             is_undetermined: false,
             units: Vec::new(),
             out_of_scope: Vec::new(),
+            not_offered: Vec::new(),
             taken: Vec::new(),
             turn_times: Vec::new(),
             timed: Timed::default(),
@@ -245,7 +250,14 @@ impl<'p> Examiner<'p> {
                     units.push((*place, metric.observe(&view)));
                     out_of_scope.extend(metric.unseen(&view).map(|why| (*place, WhyNoUnits::OutOfScope(why))));
                 }
-                Some(why) => out_of_scope.push((*place, why)),
+                Some(why) => {
+                    let lacks = |tools: &Tools| tools.missing(trace).is_some();
+                    let is_absent = matches!(why, WhyNoUnits::Absent(_)) || trace.offered.is_none();
+                    if !is_absent && metric.needs().iter().any(lacks) {
+                        examined.not_offered.push((*place, metric.observe(&view)));
+                    }
+                    out_of_scope.push((*place, why));
+                }
             }
         }
         let timed = trial.lane.arm == Arm::Main && !(mode == Mode::Imported && trace.lacks(Member::Took));

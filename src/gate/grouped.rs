@@ -4,21 +4,33 @@ use super::criterion::CriterionSums;
 use super::{CriterionResult, Verdict};
 use crate::metric::{Group, Observation, Outcome};
 use crate::plan::{Plan, PlannedTrial};
+use crate::trace::Evidence;
 use crate::trace::text::count;
 
 /// Key of a unit of several repetitions: scenario, case, variant, and the unit's number.
 pub(super) type UnitKey = (usize, usize, String, u32);
 
 impl CriterionSums<'_> {
-    /// Units that one trial adds: its units, or the unit of several repetitions that it completes, with that unit's
-    /// last repetition. The order of trials affects only which of them completes the unit.
-    pub(super) fn units_of(
+    /// Adds the units of the trial at a place of the plan, those of a group once it is whole.
+    pub(super) fn add(
         &mut self,
         group: Option<Group>,
-        trial: &PlannedTrial,
-        seen: &[Observation],
-    ) -> (u32, Vec<Observation>) {
-        let (own, Some(group)) = (trial.lane.repetition, group) else { return (trial.lane.repetition, seen.to_vec()) };
+        (place, trial): (usize, &PlannedTrial),
+        units: &[Observation],
+        excluded: bool,
+        from: (&Evidence, u64),
+    ) {
+        let target = self.target;
+        let Some(group) = group else {
+            return self.tally_of(trial.lane.repetition).add(place, trial, units, target, excluded, from);
+        };
+        let (repetition, units) = self.units_of(group, trial, units);
+        self.tally_of(repetition).add(place, trial, &units, target, excluded, from);
+    }
+
+    /// The unit of several repetitions that a trial completes, if it does, with that unit's last repetition. The order of trials affects only which of them completes the unit.
+    fn units_of(&mut self, group: Group, trial: &PlannedTrial, seen: &[Observation]) -> (u32, Vec<Observation>) {
+        let own = trial.lane.repetition;
         let unit = (own - 1) / group.size;
         let key = (trial.scenario, trial.case, trial.lane.variant.clone(), unit);
         let open = self.open.entry(key.clone()).or_default();

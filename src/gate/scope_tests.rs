@@ -44,6 +44,30 @@ fn a_trial_in_error_of_an_agent_without_a_response_tool_is_out_of_scope_and_no_e
 }
 
 #[test]
+fn an_agent_that_offers_a_tool_in_some_trials_alone_lost_it_in_the_others() {
+    let plan = plan(CASES, "[{id: M, metric: mandatory_call_rate(knowledge), target: '= 100%', kind: point}]", 4);
+    let offering = |offered: fn(Role) -> bool, places: &[usize]| {
+        let mut traces = all_good(&plan);
+        for place in places.iter().copied() {
+            let mut lost = story(&plan, place).turn("q").answer("from memory", &[]).done();
+            let tools = lost.roles.iter().filter(|(_, role)| offered(**role));
+            lost.offered = Some(tools.map(|(tool, _)| tool.clone()).collect());
+            traces[place] = lost;
+        }
+        traces
+    };
+    let lost = run(&plan, offering(|role| role != Role::Knowledge, &[1, 3])).criteria.remove(0);
+    assert_eq!(
+        (lost.verdict, lost.n, lost.successes, lost.out_of_scope),
+        (Verdict::Fail, 4, 2, 0),
+        "{}",
+        lost.sentence
+    );
+    let none = run(&plan, offering(|_| false, &[0, 1, 2, 3])).criteria.remove(0);
+    assert_eq!((none.n, none.out_of_scope), (0, 4), "it has no such tool at all: {}", none.sentence);
+}
+
+#[test]
 fn a_trace_that_lacks_what_a_metric_needs_is_no_unit_and_its_criterion_names_the_member() {
     let plan = plan(CASES, &respond(""), 4);
     let mut traces = all_good(&plan);

@@ -41,6 +41,7 @@ impl Evaluator<'_> {
     /// until decided did not need it.
     pub fn finish(mut self) -> Evaluation {
         let plan = self.examiner.plan;
+        self.count_not_offered(true);
         let (needed, stopped) = match self.stop() {
             Some((needed, stopped)) => (needed, Some(stopped)),
             None => (plan.trials.number(), None),
