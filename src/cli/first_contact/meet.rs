@@ -62,6 +62,7 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
     let mut trouble: Option<Unmet> = None;
     // Of an attempt whose question reached the model, which says more than any other.
     let mut unread: Option<String> = None;
+    let (mut asked, mut broke) = (false, false);
     let tried = paths.join(", ");
     let mut paths = VecDeque::from(paths);
     'paths: while let Some(path) = paths.pop_front() {
@@ -81,6 +82,7 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
                     continue;
                 }
             };
+            asked |= !passed.is_empty();
             refused_key(&passed)?;
             match reply.status {
                 404 | 405 | 501 if passed.is_empty() => continue 'paths,
@@ -108,7 +110,7 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
                         }
                     }
                     Err(why) if passed.iter().any(|one| holds(one, question)) => {
-                        unread.get_or_insert_with(|| no_answer(path, &send, &why));
+                        unread.get_or_insert_with(|| no_answer(path, &send, &why, &failures(&passed)));
                         continue 'paths;
                     }
                     Err(why) => {
@@ -116,6 +118,7 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
                     }
                 },
                 status => {
+                    broke |= status >= 500;
                     if !validated && let Some(send) = required(&reply) {
                         validated = true;
                         bodies.push_front(send);
@@ -133,7 +136,10 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
     match (met, trouble) {
         (Some(met), _) if !met.passed.is_empty() => Ok(met),
         _ if let Some(why) = unread => Err(Unmet::Agent(why)),
-        (Some(_), _) => Err(Unmet::Agent(nothing_asked(contact))),
+        (Some(_), _) => Err(Unmet::Agent(format!("the agent answered, and {}", nothing_asked(contact)))),
+        (None, Some(Unmet::Agent(why))) if broke && !asked => {
+            Err(Unmet::Agent(format!("{why}\nBefore that, {}", nothing_asked(contact))))
+        }
         (None, Some(why)) => Err(Unmet::Agent(format!(
             "{why}\n`--path` names the path of a turn; the message was sent as one of {} and in `messages`",
             MESSAGES.map(|name| format!("`{name}`")).join(", ")
@@ -255,8 +261,11 @@ fn said(reply: &HttpResponse) -> String {
     format!("The reply ({kind}) begins with: {}", secrets::beginning(body.trim(), SHOWN))
 }
 
-/// Message for a turn that reached the model, and whose reply shows no answer.
-fn no_answer(path: &str, send: &Value, why: &Unread) -> String {
+/// Message for a turn that reached the model, and whose reply shows no answer; `failed` is what went wrong with requests.
+fn no_answer(path: &str, send: &Value, why: &Unread, failed: &str) -> String {
+    if !failed.is_empty() {
+        return format!("the agent asked its model, and got no answer:\n{failed}\n{why}");
+    }
     format!(
         "POST {path} with {send} reaches the model, but no answer is found in what comes back. {why}\n\
          The answer is a text of the reply that the model said, or one that is named as usual ({}): name it so, or write the \
@@ -319,7 +328,7 @@ fn no_line(contact: &Contact, waited: Duration) -> String {
     )
 }
 
-/// Message for an agent that answered and sent no request to the proxy.
+/// Message for an agent that sent no request to the proxy, or none that was served.
 fn nothing_asked(contact: &Contact) -> String {
     let refused = contact.refused();
     if !refused.is_empty() {
@@ -327,10 +336,11 @@ fn nothing_asked(contact: &Contact) -> String {
     }
     let proxy = contact.proxy();
     format!(
-        "the agent answered, and no request came to the proxy at http://{proxy}: it goes to its provider itself, or asks no model.\n\
+        "no request came to the proxy at http://{proxy}: the agent goes to its provider itself, or asks no model.\n\
          Its environment has the proxy's address in {}.\n\
          If its client reads another variable or a setting, give that the value of RAGCHECK_MODEL_URL \
-         (`base_url=os.environ.get(\"RAGCHECK_MODEL_URL\")`).",
+         (`base_url=os.environ.get(\"RAGCHECK_MODEL_URL\")` in Python; in any language, \
+         `--agent 'sh -c \"NAME=$RAGCHECK_MODEL_URL exec COMMAND\"'`).",
         contact.variables().join(", ")
     )
 }

@@ -134,6 +134,15 @@ pub(super) struct Services {
     state: tokio::sync::Mutex<(Chosen, Ways)>,
 }
 
+/// What to name in place of the simulated model, for a dialect that it does not speak.
+fn not_simulated(dialect: &str) -> Option<&'static str> {
+    match dialect {
+        "ollama" => Some("name a server with --provider http://127.0.0.1:11434"),
+        "bedrock-converse" => Some("name the service with --provider https://bedrock-runtime.REGION.amazonaws.com"),
+        _ => None,
+    }
+}
+
 impl Services {
     pub(super) fn new(given: Option<&str>) -> Self {
         Self { given: given.map(str::to_owned), state: tokio::sync::Mutex::default() }
@@ -167,6 +176,11 @@ impl Services {
         let service = if lane == Lane::Search { Service::Search } else { Service::Model };
         let mut choice = self.choice(request, lane);
         if choice.name.starts_with(SIMULATOR) {
+            if let Some(server) = not_simulated(&choice.dialect) {
+                let path = request.path.split('?').next().unwrap_or_default();
+                let why = format!("{} {path} is not served by the simulated model: {server}", request.method);
+                return Err(Unmet::Provider(why));
+            }
             let port = match &chosen.simulator {
                 Some((port, _)) => *port,
                 None => simulate(chosen, &offered(request)).await?,
