@@ -102,6 +102,32 @@ mod tests {
         assert!(benjamini_hochberg(&[]).is_empty());
     }
 
+    proptest! {
+        #[test]
+        fn a_value_is_at_most_its_level_exactly_when_its_adjusted_value_is_at_most_alpha(
+            steps in prop::collection::vec(0_u32..40, 0..9),
+        ) {
+            let values: Vec<f64> = steps.iter().map(|step| f64::from(*step) / 400.0).collect();
+            for (adjusted, levels) in [
+                (holm(&values), holm_levels(&values, 0.05)),
+                (benjamini_hochberg(&values), benjamini_hochberg_levels(&values, 0.05)),
+            ] {
+                prop_assert_eq!(levels.len(), values.len());
+                for ((value, adjusted), level) in values.iter().zip(&adjusted).zip(&levels) {
+                    // Where both are equal but for rounding, either may be.
+                    prop_assume!((adjusted - 0.05).abs() > 1e-12);
+                    prop_assert_eq!(value <= level, *adjusted <= 0.05, "{:?} {:?} {:?}", values, adjusted, levels);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_at_their_levels_are_rejected() {
+        assert_eq!(holm_levels(&[0.025, 0.05], 0.05), [0.025, 0.05]);
+        assert_eq!(benjamini_hochberg_levels(&[0.025, 0.05], 0.05), [0.05, 0.05]);
+    }
+
     #[test]
     fn one_variant_against_itself_alarms_at_the_stated_rate_over_10_000_runs() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);

@@ -136,6 +136,16 @@ mod tests {
     }
 
     #[test]
+    fn one_quantile_is_that_among_all_and_the_median_of_an_even_number_is_between_two() {
+        let values: Vec<(u64, u32)> = (0..93).map(|n| (u64::from(n) * 7 % 93, n / 3)).collect();
+        assert_eq!(quantile_in_clusters(values.clone(), 0.95, ALPHA), bounded_in_clusters(values).get(2).copied());
+        assert_eq!(quantile_in_clusters(Vec::new(), 0.95, ALPHA), None);
+        assert_eq!([median(&[]), median(&[7]), median(&[1, 5])], [None, Some(7), Some(3)]);
+        assert_eq!([median(&[1, 2, 9]), median(&[1, 4, 8, 90])], [Some(2), Some(6)]);
+        assert_eq!(median(&[5, u64::MAX]), Some(u64::MAX), "the upper one never ended");
+    }
+
+    #[test]
     fn turns_that_go_together_bound_less_than_as_many_that_do_not() {
         // 30 conversations of four turns, each quick or slow as a whole: 30 things were seen, and not 120.
         let values: Vec<(u64, u32)> = (0..120).map(|n| (1_000 * u64::from(n / 4 + 1), n / 4)).collect();
