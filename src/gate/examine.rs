@@ -352,7 +352,9 @@ fn figures(trace: &Trace, result: &mut TrialResult) {
                 Account::Model => result.retries.model += 1,
                 Account::Tool => result.retries.tool += 1,
             },
-            What::TurnEnded(end) if is_timed => result.slowest_turn_us = result.slowest_turn_us.max(Some(end.took_us)),
+            What::TurnEnded(end) if is_timed && !trace.is_untimed(end) => {
+                result.slowest_turn_us = result.slowest_turn_us.max(Some(end.took_us));
+            }
             _ => {}
         }
     }

@@ -81,7 +81,11 @@ pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
 
 /// The results of checks that need `member`: undetermined in a trace that lacks it.
 fn needing(view: &TrialView<'_>, member: Member, results: Vec<Checked>) -> impl Iterator<Item = Checked> {
-    let missing = view.trace.not_shown(&[member]);
+    unless(view.trace.not_shown(&[member]), results)
+}
+
+/// The results of checks: undetermined for that reason, if there is one.
+fn unless(missing: Option<String>, results: Vec<Checked>) -> impl Iterator<Item = Checked> {
     results.into_iter().map(move |(what, held)| match &missing {
         Some(why) => (what, Err(Seen::hidden(format!("not measured: {why}")))),
         None => (what, held),
@@ -157,7 +161,10 @@ fn checks_over(
         // A turn whose time is known and too long decides, whatever the others took.
         let too_long = |turn: &&TurnView<'_>| turn.ended().is_some() && within(limit, turn).is_err();
         let decided = !view.trace.is_held() && turns.iter().any(too_long);
-        results.extend(if decided { vec![held] } else { needing(view, Member::Took, vec![held]).collect() });
+        let untimed = turns.iter().filter_map(|turn| turn.ended()).any(|end| view.trace.is_untimed(end));
+        let missing = view.trace.not_shown(&[Member::Took]);
+        let missing = missing.or_else(|| untimed.then(|| view.trace.unshown(Member::Took)));
+        results.extend(unless(missing.filter(|_| !decided), vec![held]));
     }
     results.extend(taken::checks(expect, turns, view));
     results

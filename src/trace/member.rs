@@ -1,7 +1,7 @@
 //! Members of a published trace that a source of traces may lack. A metric names those that it needs, and measures
 //! nothing in a trace without one of them.
 
-use super::{EXTERNAL, Event, Mode, Trace, What};
+use super::{EXTERNAL, Event, Mode, Trace, TurnEnded, TurnOutcome, What};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -129,6 +129,12 @@ impl Trace {
         self.absent = Some(lacked);
     }
 
+    /// Whether its source does not say how long that turn took: one that got no answer may lack its time.
+    pub(crate) fn is_untimed(&self, end: &TurnEnded) -> bool {
+        let is_answered = matches!(end.outcome, TurnOutcome::Answered(_));
+        self.evidence.mode == Mode::Imported && end.took_us == 0 && !is_answered
+    }
+
     /// Whether a recording answered some of its calls and services the others.
     pub(crate) fn is_held(&self) -> bool {
         self.evidence.held.as_ref().is_some_and(|held| held.answered() > 0)
@@ -142,7 +148,11 @@ impl Trace {
         if members.contains(&Member::Took) && self.is_held() {
             return Some(HELD_TIMES.to_owned());
         }
-        let member = members.iter().find(|member| self.lacks(**member))?;
+        members.iter().find(|member| self.lacks(**member)).map(|member| self.unshown(*member))
+    }
+
+    /// The reason why nothing can be said of that member.
+    pub(crate) fn unshown(&self, member: Member) -> String {
         let source = match (self.evidence.mode, &self.absent) {
             (Mode::Imported, None) => "messages do",
             (Mode::Live | Mode::Replay, _) if self.lane.flow == EXTERNAL => "traffic does",
@@ -156,6 +166,6 @@ impl Trace {
         } else {
             source
         };
-        Some(format!("{source} not show {} ({}){others}", member.shows(), member.path()))
+        format!("{source} not show {} ({}){others}", member.shows(), member.path())
     }
 }

@@ -604,6 +604,51 @@ fn times_of_traces_are_in_the_tables_and_what_was_not_recorded_is_empty() {
 }
 
 #[test]
+fn a_turn_without_an_answer_needs_no_time_to_count_as_slower_than_any_limit() {
+    let project = Project::starter();
+    project.write("slow.yaml", "criteria:\n  - {id: P90, metric: latency_p90, target: \"<= 2s\", kind: confidence}\n");
+    let error = json!({"kind": "timeout", "message": "no answer within 30 s"});
+    let unanswered =
+        [json!({"answer": null}), json!({"answer": null, "error": error}), json!({"answer": {"text": " "}})];
+    let traces: Vec<Value> = (0..60)
+        .map(|place| match place % 3 {
+            0 => turn(unanswered[place / 3 % 3].clone()),
+            _ => turn(json!({"answer": {"text": "So."}, "took_ms": 500})),
+        })
+        .collect();
+    project.write("log.jsonl", &lines(&traces));
+    project.run(&["score", "--import", "log.jsonl", "--criteria", "slow.yaml"]).expect_code(1);
+    let run = project.newest();
+    let row = &project.latest("run.json")["criteria"][0];
+    assert_eq!((&row["successes"], &row["n"], &row["verdict"]), (&json!(40), &json!(60), &json!("FAIL")));
+    let latency = project.read(&format!("{run}/latency.csv"));
+    assert!(latency.lines().any(|line| line.contains("turn_p50,60,20,500.000")), "{latency}");
+    let trials = project.read(&format!("{run}/trials.csv"));
+    let column = trials.lines().next().expect("names").split(',').position(|name| name == "slowest_turn_ms");
+    let times: BTreeSet<&str> =
+        trials.lines().skip(1).map(|row| row.split(',').nth(column.expect("a column")).expect("a cell")).collect();
+    assert_eq!(times, ["", "500"].into(), "a time that nobody recorded is not 0");
+}
+
+#[test]
+fn a_limit_on_a_failed_turn_without_a_time_is_not_measured() {
+    let project = Project::starter();
+    project.write(
+        "agent.yaml",
+        "scenario: agent\nflow: external\ntarget: {http: \"http://127.0.0.1:8100/chat\"}\nmodel: {provider: simulator, name: m}\n\
+         cases:\n  - {case: ends, ask: \"How?\", expect: {within: 2s, error: {kind: timeout}}}\n",
+    );
+    for (took, verdict) in [(json!(null), "ERROR"), (json!(500), "PASS"), (json!(3000), "FAIL")] {
+        let error = json!({"kind": "timeout", "message": "no answer"});
+        let mut trace = turn(json!({"answer": null, "error": error, "took_ms": took}));
+        (trace["case"], trace["conversations"][0]["turns"][0]["message"]) = ("ends".into(), "How?".into());
+        project.write("log.jsonl", &lines(&[trace]));
+        project.run(&["score", "--import", "log.jsonl", "--scenario", "agent.yaml"]);
+        assert_eq!(project.latest("run.json")["trials"][0]["verdict"], verdict, "{took}");
+    }
+}
+
+#[test]
 fn a_turn_that_took_too_long_fails_whatever_the_others_took_and_parts_without_times_have_no_stages() {
     let project = Project::starter();
     project.write(

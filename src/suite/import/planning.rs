@@ -37,6 +37,7 @@ pub(super) fn imported(
     if let Some(agent) = agent {
         matching::name_tasks(&mut records, agent);
     }
+    let are_timed = published::are_timed(records.iter().filter_map(|record| record.published.as_deref()));
     let copies = drop_copies(&mut records);
     let copied: BTreeSet<usize> = copies.iter().map(|(_, first)| *first).collect();
     let dropped: BTreeSet<usize> = copies.iter().map(|(copy, _)| *copy).collect();
@@ -90,7 +91,7 @@ pub(super) fn imported(
         let of_agent = || agent.is_some().then(|| roles.clone());
         let known = given.or_else(of_agent);
         let (mut told, found) =
-            trace((&id, &scenario, &resolved[case], name), lane.clone(), seed, record, known.as_ref());
+            trace((&id, &scenario, &resolved[case], name), lane.clone(), seed, (record, are_timed), known.as_ref());
         passages.push(found);
         told.notes.extend(agent.and_then(|agent| matching::other_question(agent, &told)));
         if told.events.iter().any(|event| (event.conversation, event.turn) > (0, 0)) {
@@ -189,16 +190,17 @@ fn placed(records: &[Record], inputs: &[Option<String>], places: &[usize]) -> Re
 /// Passages that a trial found.
 type Found = Vec<Arc<NamedPassage>>;
 
-/// The trace of one conversation and the passages in it; `roles` are those of its tools, if known.
+/// The trace of one conversation and the passages in it; `are_timed` says whether every answer of the file has a time,
+/// `roles` are those of its tools, if known.
 fn trace(
     (id, scenario, case, file): (&str, &str, &ResolvedCase, &str),
     lane: Lane,
     seed: u64,
-    record: Record,
+    (record, are_timed): (Record, bool),
     roles: Option<&Roles>,
 ) -> (Trace, Found) {
     let model = record.model.unwrap_or_else(|| "unknown".into());
-    let absent = record.published.as_deref().map(published::absent);
+    let absent = record.published.as_deref().map(|given| published::absent(given, are_timed));
     let told = record.messages.and_then(|messages| match (record.told, &record.published) {
         (Some(told), _) => Ok(told),
         (None, Some(given)) => Ok(published::events(given, roles.unwrap_or(&version_1()), case)?),

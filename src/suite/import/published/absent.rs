@@ -2,13 +2,25 @@
 
 use super::{Call, GivenAnswer, GivenCompletion, GivenSearch, Origin, PublishedTrace, Turn};
 use crate::trace::Member;
+use crate::trace::answer::{is_blank, without_reasoning};
 
-/// The members that it lacks, in the order of the document.
-pub(in crate::suite::import) fn absent(trace: &PublishedTrace) -> Vec<Member> {
+/// Whether every turn that was answered has a time, and at least one was answered.
+pub(in crate::suite::import) fn are_timed<'t>(traces: impl IntoIterator<Item = &'t PublishedTrace>) -> bool {
+    let conversations = traces.into_iter().flat_map(|trace| &trace.conversations);
+    let turns = conversations.flat_map(|conversation| &conversation.turns);
+    let mut answered = turns.filter(|turn| is_answered(turn)).peekable();
+    answered.peek().is_some() && answered.all(|turn| turn.took_ms.is_some())
+}
+
+/// The members that it lacks, in the order of the document. In a file whose answers `are_timed`, a turn without an answer
+/// needs no time: it took longer than any limit. In another one, failures would count alone.
+pub(in crate::suite::import) fn absent(trace: &PublishedTrace, are_timed: bool) -> Vec<Member> {
     let turns = || trace.conversations.iter().flat_map(|conversation| &conversation.turns);
+    let ends = |turn: &Turn| turn.answer.is_some() || turn.error.is_some();
     let has = |member: &Member| match member {
         Member::Tenant => trace.conversations.iter().all(|conversation| conversation.tenant.is_some()),
         Member::Machine => trace.machine.is_some(),
+        Member::Took => turns().all(|turn| turn.took_ms.is_some() || are_timed && ends(turn) && !is_answered(turn)),
         member => turns().all(|turn| turn_has(turn, *member)),
     };
     Member::ALL.iter().filter(|member| !has(member)).copied().collect()
@@ -66,11 +78,15 @@ fn turn_has(turn: &Turn, member: Member) -> bool {
         Member::Sources => answer(|answer| answer.sources.is_some()),
         Member::Claims => answer(|answer| answer.used_internal_kb.is_some() && answer.used_external_kb.is_some()),
         Member::Refusals => answer(|answer| answer.refused.is_some()),
-        Member::Took => turn.took_ms.is_some(),
         Member::History => turn.history.is_some(),
         Member::Replies => turn.reply.is_some(),
-        Member::Tenant | Member::Machine => true,
+        Member::Tenant | Member::Machine | Member::Took => true,
     }
+}
+
+/// Whether the user got an answer.
+fn is_answered(turn: &Turn) -> bool {
+    turn.answer.iter().flatten().any(|answer| !is_blank(without_reasoning(&answer.text)))
 }
 
 /// Whether a search shows something that only successful searches of the knowledge can show.

@@ -5,7 +5,7 @@
 mod absent;
 mod events;
 
-pub(super) use absent::absent;
+pub(super) use absent::{absent, are_timed};
 pub(super) use events::events;
 
 use crate::trace::state_machine::Machine;
@@ -91,7 +91,8 @@ pub(crate) struct Turn {
     pub answer: Option<Option<GivenAnswer>>,
     /// The error that ended the turn, in place of an answer.
     pub error: Option<GivenError>,
-    /// From the user's message to the answer, in milliseconds.
+    /// From the user's message to the answer, in milliseconds. A turn without an answer needs none if every
+    /// answer of the file has one.
     #[schemars(range(min = 0))]
     pub took_ms: Option<f64>,
     /// The history after this turn, which later turns must send: a text for each message, `role:content`.
