@@ -417,3 +417,38 @@ fn a_reward_in_a_span_is_a_number_from_0_to_1_or_a_truth_value_and_another_is_an
         );
     }
 }
+
+#[test]
+fn an_agent_run_that_ended_in_an_error_is_a_failed_turn_whether_or_not_its_spans_hold_messages() {
+    let asked = json!([{"role": "user", "parts": [{"type": "text", "content": "q"}]}]);
+    let said = json!([{"role": "assistant", "parts": [{"type": "text", "content": "a"}]}]);
+    let failed = |mut span: Value| {
+        span["status"] = json!({"code": 2, "message": "TimeoutError"});
+        span
+    };
+    let bare =
+        |trace, id, parent, operation: &str| span(trace, id, parent, &json!({"gen_ai.operation.name": operation}));
+    let whole = |trace| {
+        span(
+            trace,
+            1,
+            0,
+            &json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.input.messages": asked, "gen_ai.output.messages": said}),
+        )
+    };
+    for (spans, expected, what) in [
+        (vec![whole(0), failed(bare(1, 1, 0, "invoke_agent"))], (1, 2), "an agent that failed"),
+        (vec![whole(0), failed(bare(1, 1, 0, "chat"))], (1, 2), "a completion that failed, without an agent"),
+        (vec![whole(0), failed(bare(0, 5, 0, "invoke_agent"))], (1, 2), "the second turn of a conversation"),
+        (
+            vec![whole(0), bare(1, 1, 0, "invoke_agent"), failed(bare(1, 2, 1, "chat"))],
+            (1, 1),
+            "an agent that ended well may have answered without its model",
+        ),
+        (vec![whole(0), bare(1, 1, 0, "invoke_agent")], (1, 1), "nothing says how it ended"),
+    ] {
+        let project = Project::starter();
+        import(&project, "otlp", &export(&spans), &[]);
+        assert_eq!(answers(&project), expected, "{what}");
+    }
+}

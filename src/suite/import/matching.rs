@@ -87,7 +87,10 @@ pub(super) fn other_question(agent: &Scenario, trace: &Trace) -> Option<String> 
     let expected: Vec<&str> = case.turns().map(|turn| &*turn.ask).collect();
     let differs =
         |at: &usize| asked.get(*at).map(|one| same_question(one)) != expected.get(*at).map(|one| same_question(one));
-    let first = (0..asked.len().max(expected.len())).find(differs).filter(|_| !asked.is_empty())?;
+    // Spans may not say what a failed turn was asked.
+    let is_unknown = |at: &usize| asked.get(*at).is_some_and(|words| words.is_empty());
+    let mut places = (0..asked.len().max(expected.len())).filter(|at| !is_unknown(at));
+    let first = places.find(differs).filter(|_| !asked.is_empty())?;
     let said =
         |all: &[&str]| all.get(first).map_or_else(|| "nothing".to_owned(), |ask| format!("`{}`", quote(ask, 200)));
     Some(format!(

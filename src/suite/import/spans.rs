@@ -3,8 +3,8 @@
 //! Completions, tool runs and searches become events. A run of a tool belongs to the call with its id, else to the call
 //! of its name that has no result yet, in its turn. Where only the model's messages show the answer, it stands where the
 //! last of them without a call does, as in messages: a turn in which the agent went on calling after it never ended. A trace without contents keeps models, tokens and tools, and the members of a
-//! published trace that it lacks are named. Nothing is guessed: a trace that has contents and does not say what was
-//! asked is broken.
+//! published trace that it lacks are named; a turn whose span failed has failed, with or without contents. Nothing is guessed:
+//! a trace that has contents and does not say what was asked in a turn that did not fail is broken.
 
 mod events;
 
@@ -50,9 +50,12 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
         )
     });
     let (mut records, mut others) = (Vec::new(), 0);
+    // A tool's server starts a new trace if its client passes none on.
+    let is_of_server = |story: &Story| story.operations.iter().all(|done| done.is_of_server);
+    let ended_well = || stories.iter().filter(|story| !is_of_server(story) && !has_failed(&spans::turns(story)));
+    let known = Known::of(ended_well().map(has_contents));
     for story in stories {
-        // A tool's server starts a new trace if its client passes none on.
-        if story.operations.iter().all(|done| done.is_of_server) {
+        if is_of_server(&story) {
             others += 1;
             continue;
         }
@@ -61,7 +64,7 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
         (record.task, record.id) = (story.task.clone(), Some(story.trace.clone()));
         let reward = story.reward.as_ref().map(|reward| grade(REWARD, reward)).transpose();
         let contradiction = story.contradiction.clone().map_or(Ok(()), |why| Err(ConversationError::Source(why)));
-        match told(&story, &turns, absent.clone()).and_then(|told| contradiction.and(Ok((told, reward?)))) {
+        match told(&story, &turns, absent.clone(), known).and_then(|told| contradiction.and(Ok((told, reward?)))) {
             Ok((mut told, reward)) => {
                 told.notes.extend(unread.clone());
                 record.reward = reward;
@@ -94,14 +97,54 @@ fn first(remarks: &[String]) -> String {
     if more > 0 { format!("{named}; and {more} more") } else { named }
 }
 
-/// Events of a story.
-fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<Told, ConversationError> {
+/// Whether a span of the story holds messages.
+fn has_contents(story: &Story) -> bool {
     let captured = |done: &SpanOperation| match &done.operation {
         Operation::Completed(completed) => completed.input.is_some() || completed.output.is_some(),
         Operation::Agent { asked, answered } => asked.is_some() || answered.is_some(),
         _ => false,
     };
-    let has_contents = story.operations.iter().any(captured);
+    story.operations.iter().any(captured)
+}
+
+/// Whether every turn of a story ended in an error: then it has no answer, whatever else of it was recorded.
+fn has_failed(turns: &[SpanTurn]) -> bool {
+    !turns.is_empty() && turns.iter().all(|turn| turn.failed.is_some())
+}
+
+/// Of which traces of a file that ended well the contents are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    All,
+    Some,
+    None,
+}
+
+impl Known {
+    fn of(known: impl Iterator<Item = bool>) -> Self {
+        let (mut some, mut all) = (false, true);
+        known.for_each(|one| (some, all) = (some || one, all && one));
+        if all {
+            Self::All
+        } else if some {
+            Self::Some
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// Events of a story. A story that failed without contents counts where all others have contents; where some have none,
+/// whether it counts would depend on how it ended.
+fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>, known: Known) -> Result<Told, ConversationError> {
+    let has_contents = has_contents(story);
+    let fails_alone = !has_contents && has_failed(turns);
+    if fails_alone && known == Known::Some {
+        let why = "it failed without messages, and other traces of the file that ended well hold none either: record the \
+                   contents of all traces or of none";
+        return Err(ConversationError::Source(why.to_owned()));
+    }
+    let ends = has_contents || fails_alone && known == Known::All;
     let first = |times: &mut dyn Iterator<Item = u64>| times.filter(|at_ns| *at_ns > 0).min();
     let began = first(&mut turns.iter().map(|turn| turn.at_ns));
     let began = began.or_else(|| first(&mut story.operations.iter().map(|done| done.at_ns))).unwrap_or_default();
@@ -110,9 +153,10 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
     let mut logged = story.logged.iter().peekable();
     for (number, turn) in (0..).zip(turns) {
         events.begin(number, turn.query.clone());
-        if has_contents {
+        if ends {
             let missing = || ConversationError::Source(format!("no span says what turn {} was asked", number + 1));
-            let query = turn.query.clone().ok_or_else(missing)?;
+            let unknown = turn.failed.as_ref().map(|_| String::new());
+            let query = turn.query.clone().or(unknown).ok_or_else(missing)?;
             events.push(turn.at_ns, What::TurnStarted { query });
         }
         for place in &turn.operations {
@@ -125,7 +169,7 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
         while let Some((at, entry)) = logged.next_if(|(at, _)| *at < next) {
             events.push(*at, What::Logged(entry.clone()));
         }
-        if has_contents {
+        if ends {
             events.end(turn)?;
         }
     }
@@ -138,8 +182,10 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
     if !earlier.is_empty() {
         notes.push(format!("{} of the user before its first turn, not judged", plural(earlier.len(), "message")));
     }
-    if !has_contents {
+    if !ends {
         absent.push(Member::Answers);
+    }
+    if !has_contents {
         notes.push("its spans hold no contents: only models, tokens, tools and times are known".to_owned());
     }
     if turns.iter().any(|turn| turn.is_untimed) {

@@ -126,7 +126,9 @@ fn by_completions(story: &Story, turn: &mut SpanTurn) {
         let said = completion.output.iter().flatten().rfind(|said| said.is_agent() && said.calls.is_empty());
         turn.answer = said.map(|said| said.text.clone()).filter(|text| !text.trim().is_empty());
     }
-    if !turn.is_answered_by_agent {
+    // An agent whose span ended well and hides its contents may have answered after its model failed.
+    let is_hidden = !turn.root.is_empty() && turn.query.is_none() && turn.answer.is_none();
+    if !turn.is_answered_by_agent && !is_hidden {
         turn.failed = turn.failed.take().or_else(|| last.failed.clone());
     }
 }
