@@ -21,8 +21,8 @@ pub(super) const NO_GATE: &str = "none";
 /// Evaluation of one trial that could be run.
 #[derive(Debug, Clone)]
 pub(crate) struct TrialFigures<'a> {
-    /// Whether it met everything its case expects.
-    pub passed: bool,
+    /// Whether it met everything its case expects; `None` if that was not measured.
+    pub passed: Option<bool>,
     /// The first expectation that it did not meet.
     pub why: String,
     /// Its cost in US dollars, if known.
@@ -54,6 +54,8 @@ struct Case {
     figures: CaseFigures,
     /// Trials by their place in the plan.
     trials: BTreeMap<usize, TrialOutcome>,
+    /// Trials of which nothing says whether they met what the case expects.
+    not_measured: u64,
     /// The planned repetitions.
     planned: Vec<u32>,
     /// What the user said first in the imported conversations of it.
@@ -134,16 +136,17 @@ impl<'p> Collector<'p> {
         if trial.lane.arm != Arm::Main {
             return;
         }
-        let outcome = TrialOutcome {
-            id: trial.id.clone(),
-            repetition: trial.lane.repetition,
-            passed: seen.passed,
-            why: if seen.passed { String::new() } else { seen.why.clone() },
-        };
-        case.trials.insert(place, outcome);
+        if let Some(passed) = seen.passed {
+            let why = if passed { String::new() } else { seen.why.clone() };
+            let outcome = TrialOutcome { id: trial.id.clone(), repetition: trial.lane.repetition, passed, why };
+            case.trials.insert(place, outcome);
+        } else {
+            case.not_measured += 1;
+        }
         let usage = case.figures.usage.get_or_insert_default();
         usage.add_calls(trace, seen.cost);
-        let is_timed = trace.evidence.mode != Mode::Imported || !trace.lacks(Member::Took);
+        let lacks_times = trace.lacks(Member::Took) || trace.lacks(Member::Answers);
+        let is_timed = trace.evidence.mode != Mode::Imported || !lacks_times;
         for turn in turns(planned, trace) {
             let time = usage.add_turn(turn.ended().map(|end| (&end.outcome, end.took_us)), is_timed);
             if let Some(time) = time {
@@ -151,7 +154,7 @@ impl<'p> Collector<'p> {
             }
         }
         if trace.evidence.mode == Mode::Imported {
-            case.said.insert(said(trace));
+            case.said.extend(Some(said(trace)).filter(|words| !words.is_empty()));
         }
     }
 
@@ -180,7 +183,7 @@ impl<'p> Collector<'p> {
             figures.trials = figures.trials_run.len() as u64;
             figures.passed = figures.trials_run.iter().filter(|trial| trial.passed).count() as u64;
             let needed = case.planned.iter().filter(|repetition| passes.is_none_or(|last| **repetition <= last));
-            figures.errors = (needed.count() as u64).saturating_sub(figures.trials);
+            figures.errors = (needed.count() as u64).saturating_sub(figures.trials + case.not_measured);
             let passed = figures.trials_run.iter().map(|trial| (trial.repetition, (u64::from(trial.passed), 1)));
             case.by_number.insert(CASES.into(), passed.collect());
             for (key, numbers) in case.by_number.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
@@ -353,14 +356,16 @@ mod tests {
         let slow = [Observation { unit: "turn 1".into(), outcome: Outcome::Took(2_000_000), note: String::new() }];
         let units: Vec<(&str, &[Observation])> = vec![("turn_success_rate", &answered), ("latency_p95", &slow)];
         let mut collector = Collector::new(&plan, |_| None);
-        collector
-            .add(&good(&plan, 0), &TrialFigures { passed: true, why: String::new(), cost: None, units: units.clone() });
+        collector.add(
+            &good(&plan, 0),
+            &TrialFigures { passed: Some(true), why: String::new(), cost: None, units: units.clone() },
+        );
         collector.add(
             &good(&plan, 1),
-            &TrialFigures { passed: false, why: "short".into(), cost: None, units: units.clone() },
+            &TrialFigures { passed: Some(false), why: "short".into(), cost: None, units: units.clone() },
         );
         let failed = story(&plan, 2).turn("q").fail("model").done();
-        collector.add(&failed, &TrialFigures { passed: false, why: "no answer".into(), cost: None, units });
+        collector.add(&failed, &TrialFigures { passed: Some(false), why: "no answer".into(), cost: None, units });
         let summary = collector.finish("run", None, "");
         let [one, two] = summary.cases.as_slice() else { panic!("{summary:?}") };
         assert_eq!((one.trials, one.passed, one.errors, one.turn_us), (2, 1, 0, Some(2_000_000)));
@@ -381,7 +386,7 @@ mod tests {
             let mut collector = Collector::new(&plan, |_| None);
             let seen = [Observation::success("turn 1")];
             let units: Vec<(&str, &[Observation])> = vec![("turn_success_rate", &seen)];
-            collector.add(&good(&plan, 0), &TrialFigures { passed: true, why: String::new(), cost: None, units });
+            collector.add(&good(&plan, 0), &TrialFigures { passed: Some(true), why: String::new(), cost: None, units });
             collector.finish("run", None, "").cases[0].units.contains_key("F")
         };
         assert!(of("tool-rag") && !of("react"));
@@ -405,8 +410,10 @@ mod tests {
         for (place, success) in [(1, true), (0, false), (2, true), (4, true)] {
             let seen = [unit(success)];
             let units: Vec<(&str, &[Observation])> = vec![("pass_all(k=2)", &seen), ("pass_any(k=2)", &seen)];
-            collector
-                .add(&good(&plan, place), &TrialFigures { passed: success, why: String::new(), cost: None, units });
+            collector.add(
+                &good(&plan, place),
+                &TrialFigures { passed: Some(success), why: String::new(), cost: None, units },
+            );
         }
         let summary = collector.finish("run", None, "");
         let units = |key: &str| (summary.cases[0].units[key].successes, summary.cases[0].units[key].n);

@@ -135,7 +135,7 @@ pub struct Comparison {
     pub margin: f64,
     /// Number of cases on both sides.
     pub cases: u64,
-    /// Number of cases of A, or of variants of a case, that B lacks.
+    /// Number of cases of A, or of variants of a case, that B lacks or did not measure.
     #[serde(default)]
     pub dropped: u64,
     /// Warnings that weaken the figures below: a partial run, dropped cases, early stopping.

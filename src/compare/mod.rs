@@ -143,7 +143,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
         b: side(b),
         margin,
         cases: sentences::compared(&pairing),
-        dropped: pairing.only_a.len() as u64,
+        dropped: sentences::lacking(&pairing),
         warnings,
         differences,
         prompts,

@@ -235,14 +235,21 @@ pub(super) fn dropped(pairing: &Pairing<'_>, names: [&str; 2]) -> Vec<String> {
         }
         if !whole.is_empty() {
             let cases = count(whole.len() as u64, "case", "cases");
-            said.push(format!("{side} ran no trial of {cases} of the other side: {}", listed(&whole, NAMED)));
+            said.push(format!("{side} has no result of {cases} of the other side: {}", listed(&whole, NAMED)));
         }
         if !in_part.is_empty() {
             let lanes = count(in_part.len() as u64, "case and variant", "cases and variants");
-            said.push(format!("{side} ran no trial of {lanes} of the other side: {}", listed(&in_part, NAMED)));
+            said.push(format!("{side} has no result of {lanes} of the other side: {}", listed(&in_part, NAMED)));
         }
     }
     said
+}
+
+/// Number of cases of A, or of variants of a case, that B lacks or did not measure. Those in ERROR count as errors.
+pub(super) fn lacking(pairing: &Pairing<'_>) -> u64 {
+    let rows = pairing.pairs.iter().flat_map(|pair| &pair.rows);
+    let unmeasured = rows.filter(|(a, b)| a.trials > 0 && b.trials == 0 && b.errors == 0).count();
+    (pairing.only_a.len() + unmeasured) as u64
 }
 
 /// Cases that ran on both sides.

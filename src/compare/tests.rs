@@ -134,11 +134,11 @@ fn lanes_that_ran_on_one_side_alone_are_named_with_their_variant_and_their_cases
     }
     b.cases[6].trials = 0;
     let found = compare(&a, &b, 0.0).expect("comparable");
-    assert_eq!(found.warnings, ["b ran no trial of 1 case and variant of the other side: s/c00 (strict)"]);
+    assert_eq!(found.warnings, ["b has no result of 1 case and variant of the other side: s/c00 (strict)"]);
     assert_eq!(found.cases, 6);
     b.cases[0].trials = 0;
     let found = compare(&a, &b, 0.0).expect("comparable");
-    assert_eq!(found.warnings, ["b ran no trial of 1 case of the other side: s/c00"]);
+    assert_eq!(found.warnings, ["b has no result of 1 case of the other side: s/c00"]);
     assert_eq!(found.cases, 5);
     assert!(found.conclusion.contains("(over 5 cases)"), "{}", found.conclusion);
 }

@@ -36,13 +36,14 @@ pub(super) fn transitions(
     machines.iter().map(flow).collect()
 }
 
-/// For each requirement the cases that name it, with trials passed and trials run (main arm, not in ERROR). Includes
+/// For each requirement the cases that name it, with trials passed and trials that PASS or FAIL (main arm). Includes
 /// ids in `covers` that the project does not declare.
 pub(super) fn requirements(plan: &Plan, trials: &TrialResults) -> Vec<RequirementCoverage> {
     let mut ended: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
     for (planned, trial) in plan.trials.each().zip(trials) {
         let count = ended.entry((planned.scenario, planned.case)).or_default();
-        if planned.arm == Arm::Main && trial.verdict != Verdict::Error {
+        let is_measured = !matches!(trial.verdict, Verdict::Error | Verdict::NotMeasured);
+        if planned.arm == Arm::Main && is_measured {
             count.0 += u32::from(trial.verdict == Verdict::Pass);
             count.1 += 1;
         }

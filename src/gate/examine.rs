@@ -260,7 +260,8 @@ impl<'p> Examiner<'p> {
                 }
             }
         }
-        let timed = trial.lane.arm == Arm::Main && !(mode == Mode::Imported && trace.lacks(Member::Took));
+        let lacks_times = trace.lacks(Member::Took) || trace.lacks(Member::Answers);
+        let timed = trial.lane.arm == Arm::Main && !(mode == Mode::Imported && lacks_times);
         (examined.units, examined.out_of_scope) = (units, out_of_scope);
         examined.taken = machine.map(|machine| coverage::taken(machine, trace)).unwrap_or_default();
         if timed {

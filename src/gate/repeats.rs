@@ -2,7 +2,7 @@
 //! pass^k, Yao et al. 2024), over the cases of one scenario in one variant.
 //!
 //! The estimators need the same number of trials of every case: cases repeated more often would have more weight for
-//! larger k. Unequal repetition, and a trial in ERROR, therefore measure nothing. Both figures and the standard error
+//! larger k. Unequal repetition, and a trial that is in ERROR or NOT_MEASURED, therefore measure nothing. Both figures and the standard error
 //! use the same counts by case: trials of one case are alike, and more of them say little about unseen cases.
 
 use super::{Repeats, TrialResults, Verdict};
@@ -18,6 +18,7 @@ struct Counts {
     trials: u64,
     passed: u64,
     errors: u64,
+    not_measured: u64,
 }
 
 /// One entry per scenario and variant with a repeated case, in plan order.
@@ -34,6 +35,7 @@ pub(super) fn repeats(trials: &TrialResults) -> Vec<Repeats> {
         counts.trials += 1;
         counts.passed += u64::from(trial.verdict == Verdict::Pass);
         counts.errors += u64::from(trial.verdict == Verdict::Error);
+        counts.not_measured += u64::from(trial.verdict == Verdict::NotMeasured);
     }
     let entry = |key: &(&str, &str, &str)| {
         let counts: Vec<&Counts> = groups[key].values().collect();
@@ -45,7 +47,7 @@ pub(super) fn repeats(trials: &TrialResults) -> Vec<Repeats> {
 fn of((scenario, flow, variant): (&str, &str, &str), counts: &[&Counts]) -> Repeats {
     let trials = || counts.iter().map(|counts| counts.trials);
     let (least, most) = (trials().min().unwrap_or(0), trials().max().unwrap_or(0));
-    let errors: u64 = counts.iter().map(|counts| counts.errors).sum();
+    let sum = |of: fn(&Counts) -> u64| counts.iter().map(|counts| of(counts)).sum::<u64>();
     let mut entry = Repeats {
         scenario: scenario.to_owned(),
         flow: flow.to_owned(),
@@ -62,10 +64,12 @@ fn of((scenario, flow, variant): (&str, &str, &str), counts: &[&Counts]) -> Repe
         entry.not_measured = format!("cases were run between {least} and {most} times: repeat each equally often");
         return entry;
     }
-    if errors > 0 {
-        let are = if errors == 1 { "trial is" } else { "trials are" };
-        entry.not_measured = format!("{errors} {are} in ERROR, so not every case has {most} results");
-        return entry;
+    for (number, state) in [(sum(|one| one.errors), "in ERROR"), (sum(|one| one.not_measured), "NOT_MEASURED")] {
+        if number > 0 {
+            let are = if number == 1 { "trial is" } else { "trials are" };
+            entry.not_measured = format!("{number} {are} {state}, so not every case has {most} results");
+            return entry;
+        }
     }
     let cases = counts.len() as f64;
     let mean = |figure: fn(u64, u64, u64) -> Option<f64>, k: u64| -> Option<f64> {
@@ -119,6 +123,24 @@ mod tests {
     fn a_trial_in_error_measures_nothing() {
         let [found] = run(1).try_into().expect("one entry");
         assert!(found.all.is_empty() && found.not_measured.starts_with("1 trial is in ERROR"), "{found:?}");
+    }
+
+    #[test]
+    fn a_trial_that_is_not_measured_has_not_failed() {
+        let plan = plan(CASES, "[]", 2);
+        let trace = |place: usize| {
+            let mut trace = good(&plan, place);
+            if place == 0 {
+                trace.events.retain(|event| !matches!(event.what, crate::trace::What::TurnEnded(_)));
+                trace.absent = Some(vec![crate::trace::Member::Answers]);
+            }
+            trace
+        };
+        let traces: Vec<_> = (0..plan.trials.len()).map(|place| Ok(trace(place))).collect();
+        let evaluation = evaluate(&plan, traces.into_iter()).expect("judged");
+        assert_eq!(evaluation.trials.iter().next().map(|one| one.verdict), Some(Verdict::NotMeasured));
+        let [found] = evaluation.repeats.try_into().expect("one entry");
+        assert!(found.all.is_empty() && found.not_measured.starts_with("1 trial is NOT_MEASURED"), "{found:?}");
     }
 
     #[test]

@@ -272,3 +272,30 @@ fn one_comparison_has_one_sentence_whichever_command_makes_it() {
         assert_eq!(direct[key], written[key], "{key}");
     }
 }
+
+#[test]
+fn conversations_that_were_exported_without_answers_have_not_failed() {
+    let project = Project::starter();
+    let log = |answered: &dyn Fn(usize) -> bool| -> String {
+        let line = |case: usize| {
+            let answer = if answered(case) { r#", "answer": {"text": "So."}"# } else { "" };
+            let turn = format!(r#"{{"message": "question {case}", "calls": [], "took_ms": 500{answer}}}"#);
+            format!("{{\"case\": \"c{case}\", \"conversations\": [{{\"turns\": [{turn}]}}]}}\n")
+        };
+        (0..12).map(line).collect()
+    };
+    let scored = |answered: &dyn Fn(usize) -> bool| {
+        project.write("log.jsonl", &log(answered));
+        project.run(&["score", "--import", "log.jsonl"]);
+        project.newest()
+    };
+    let (whole, bare, part) = (scored(&|_| true), scored(&|_| false), scored(&|case| case > 0));
+    let outcome = project.run(&["compare", &whole, &bare, "--fail-on", "flip"]);
+    outcome.expect_code(3);
+    assert!(!outcome.stdout.contains("no answer"), "no answer is known to be missing: {}", outcome.stdout);
+    let outcome = project.run(&["compare", &whole, &part, "--fail-on", "flip"]);
+    outcome.expect_code(0);
+    let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ") + &outcome.stderr;
+    assert!(said.contains("has no result of 1 case of the other side: log/c0"), "{said}");
+    assert!(!said.contains("in ERROR") && !said.contains("could not be run"), "{said}");
+}

@@ -136,7 +136,7 @@ impl<'p> RunEvaluator<'p> {
             let result = examined.result();
             let missed = result.checks.iter().find(|check| !check.passed);
             let seen = TrialFigures {
-                passed: result.verdict == Verdict::Pass,
+                passed: (result.verdict != Verdict::NotMeasured).then_some(result.verdict == Verdict::Pass),
                 why: missed.map(|check| format!("{}: {}", check.what, check.seen)).unwrap_or_default(),
                 cost: result.cost,
                 units: examiner.units(&examined).collect(),
