@@ -92,6 +92,11 @@ impl View<'_> {
     fn exit_code(&self) -> u8 {
         self.decided.map_or(self.evaluation.exit_code, |decided| decided.exit_code)
     }
+
+    /// Reason for the exit code, in a sentence without its full stop.
+    fn why(&self) -> &str {
+        self.decided.map_or(&self.evaluation.conclusion, |decided| &decided.why)
+    }
 }
 
 /// A file format of the report.

@@ -19,6 +19,10 @@ const LENGTH: usize = 1_500;
 fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut found = to_do(view);
     found.sort_by_key(|one| one.state.in_brief());
+    if found.is_empty() && view.exit_code() != 0 {
+        let title = format!("exit code {}", view.exit_code());
+        out.write_all(annotation("error", None, &title, &text::clip(&text::block(view.why()), LENGTH)).as_bytes())?;
+    }
     let mut shown = [0; 2];
     for one in &found {
         // Failures that do not fail the job are warnings.
@@ -83,6 +87,15 @@ mod tests {
         let text = written(&FORMATS[0], &View { decided: Some(&decided), ..run.view() });
         assert!(text.contains("title=FAILS%3A heat-pumps/skips-the-manual::"), "{text}");
         assert!(text.lines().all(|line| line.starts_with("::warning ")), "{text}");
+    }
+
+    #[test]
+    fn a_run_that_fails_without_anything_to_do_says_why() {
+        let mut run = sample::passing();
+        assert_eq!(written(&FORMATS[0], &run.view()), "");
+        (run.evaluation.exit_code, run.evaluation.conclusion) = (1, "no gate is required, so nothing was shown".into());
+        let text = written(&FORMATS[0], &run.view());
+        assert_eq!(text, "::error title=exit code 1::no gate is required, so nothing was shown\n");
     }
 
     #[test]
