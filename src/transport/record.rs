@@ -3,6 +3,7 @@
 use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError, links, sse};
 use crate::cassette::{Chunk, Exchange, Outcome, Redactor, Request};
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::secrets::frame_ends;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -172,10 +173,12 @@ fn answered(response: &HttpResponse, redactor: &Redactor) -> Outcome {
     }
 }
 
-/// The chunks of a body that redaction changed: each ends with the last event that it completed before.
+/// The chunks of a body that redaction changed: each ends with the last event or frame that it completed before.
 fn realigned(chunks: &[Chunk], before: &[u8], after: &[u8]) -> Vec<Chunk> {
     let ends = |body: &[u8]| -> Vec<usize> {
-        sse::read_all(body).unwrap_or_default().iter().map(|event| event.bytes.end.min(body.len())).collect()
+        let events = || sse::read_all(body).unwrap_or_default();
+        let of_events = || events().iter().map(|event| event.bytes.end.min(body.len())).collect();
+        frame_ends(body).unwrap_or_else(of_events)
     };
     let (old, new) = (ends(before), ends(after));
     let last = chunks.len().saturating_sub(1);

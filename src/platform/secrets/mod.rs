@@ -3,10 +3,11 @@
 //! [`Redactor`] knows secrets by value and finds them in every spelling of `spellings`: plain, JSON-escaped,
 //! percent-encoded, HTML-escaped, hex, base64 once and twice. It also knows the forms of well-known keys
 //! (`well_known`), ignores invisible characters inside a key (`invisible`), and joins the pieces of a stream
-//! (`stream`). Secrets that the project declares are known to the whole process (`declared`): terminal, run folder and
+//! (`stream`), also in binary frames (`frames`). Secrets that the project declares are known to the whole process (`declared`): terminal, run folder and
 //! panic messages pass through [`clean`]. SECURITY.md states the guarantees and their limits.
 
 mod declared;
+mod frames;
 mod invisible;
 pub(crate) mod query_keys;
 mod redactor;
@@ -21,6 +22,7 @@ mod well_known;
 pub(crate) use declared::{
     beginning, clean, clean_bytes, clean_packed, clean_text_bytes, clean_value, declare, declared,
 };
+pub(crate) use frames::frame_ends;
 pub use redactor::Redactor;
 pub(crate) use redactor::{MARK, is_unredacted};
 pub(crate) use stream::redact_stream;

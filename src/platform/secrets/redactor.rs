@@ -1,6 +1,7 @@
 //! Finds and replaces secrets. Recording, loading and matching use the same function, so they agree. Response headers
 //! are filtered by an allow-list.
 
+use super::frames::redact_frames;
 use super::invisible::{self, Visible};
 use super::query_keys::{without_named_keys, without_query_keys};
 use super::spellings::Spellings;
@@ -202,6 +203,13 @@ impl Redactor {
 
     /// A body without its secrets, parsed as JSON if possible; `None` if there are none.
     pub fn redact_body(&self, body: &[u8]) -> Option<Vec<u8>> {
+        if let Some(clean) = redact_frames(body, self) {
+            return self.redact_whole(&clean).or(Some(clean));
+        }
+        self.redact_whole(body)
+    }
+
+    fn redact_whole(&self, body: &[u8]) -> Option<Vec<u8>> {
         let Ok(text) = std::str::from_utf8(body) else {
             // Parts of binary data cannot be cut out safely.
             let text = String::from_utf8_lossy(body);

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Members that distinguish streams within a stream: choices, calls, blocks.
-const APART: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
+const APART: [&str; 5] = ["index", "output_index", "content_index", "item_id", "contentBlockIndex"];
 
 /// Pieces of one text: line, and position in that line's event.
 type Pieces = Vec<(usize, String, String)>;
