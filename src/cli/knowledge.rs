@@ -265,7 +265,7 @@ async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus)
             let passages: Vec<&Passage> = places.iter().filter_map(|place| corpus.passages.get(*place)).collect();
             let texts: Vec<String> = passages.iter().map(|passage| embedded_text(passage)).collect();
             let embedded = embedder.embed(&texts).await.result.map_err(|why| why.to_string())?;
-            for (passage, vector) in passages.iter().zip(&embedded) {
+            for (passage, vector) in passages.iter().zip(&embedded.vectors) {
                 vectors.add(passage, vector).map_err(|why| why.to_string())?;
             }
         }

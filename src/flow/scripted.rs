@@ -93,6 +93,7 @@ impl ChatModel for Scripted {
                 first_token: None,
                 declared_fault: false,
                 held: None,
+                vectors: None,
             };
             let (content, refusal, made, finish) = match says {
                 Says::Fails => {

@@ -49,7 +49,7 @@ impl HeldTrial {
         let Some(calls) = trace.evidence.held.clone() else { return Self::default() };
         let charged = Charged::of(plan, trial.scenario, &trial.lane.variant);
         let events = || trace.events.iter().map(|event| &event.what);
-        let paid = events().filter(|what| !attempts(what).last().is_some_and(Attempt::is_held));
+        let paid = events().filter(|what| !what.attempts().last().is_some_and(Attempt::is_held));
         let mut acted = BTreeMap::new();
         for what in events() {
             if let What::ToolCalled(called) = what
@@ -60,17 +60,6 @@ impl HeldTrial {
             }
         }
         Self { calls: Some(calls), cost: Taken::of(paid, Some(&charged)).cost, acted }
-    }
-}
-
-/// HTTP attempts of an event.
-fn attempts(what: &What) -> &[Attempt] {
-    match what {
-        What::ModelCalled(called) => &called.attempts,
-        What::ToolCalled(called) => &called.attempts,
-        What::Searched(search) => &search.attempts,
-        What::Requested(request) => &request.attempts,
-        _ => &[],
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tokens and cost of a run, by trial, case, variant and in total.
 //!
-//! Tokens are the model's. The cost covers the model, the search service and managed retrieval, by the prices in the
-//! plan. Usage that a service does not report, or a missing price, makes the cost not measured, with the reason; the
+//! Tokens are the model's. The cost covers the model, the search service, managed retrieval and the vectors of queries, by
+//! the prices in the plan. Usage that a service does not report, or a missing price, makes the cost not measured, with the reason; the
 //! sum is never just smaller.
 
 use super::{TrialResult, TrialResults, TrialRow};
@@ -154,7 +154,10 @@ impl Sum {
         let unpriced: BTreeSet<String> =
             unknown().flat_map(|(scenario, variant)| Charged::of(plan, scenario, variant).unpriced()).collect();
         if unpriced.is_empty() {
-            return format!("the services of {} of {} trials did not report their tokens", self.unknown, self.trials);
+            let trials = format!("{} of {} trials", self.unknown, self.trials);
+            return format!(
+                "the services of {trials} did not report their tokens, or an embeddings model has no price"
+            );
         }
         let unpriced: Vec<String> = unpriced.into_iter().collect();
         format!("no price of {}", unpriced.join(", "))
@@ -216,7 +219,10 @@ mod tests {
         assert_eq!(silent.trials.iter().map(|trial| trial.cost.is_some()).collect::<Vec<_>>(), [true, false]);
         assert_eq!((silent.spending.run.cost, silent.spending.run.output_tokens), (None, None));
         let why = silent.spending.run.not_measured;
-        assert_eq!(why, "the services of 1 of 2 trials did not report their tokens");
+        assert_eq!(
+            why,
+            "the services of 1 of 2 trials did not report their tokens, or an embeddings model has no price"
+        );
     }
 
     #[test]

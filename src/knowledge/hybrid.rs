@@ -11,7 +11,7 @@ use super::server::{self, Collection, Store, failed};
 use super::vectors::PassageVectors;
 use super::{Found, KnowledgeBase, KnowledgeSource, Search, SearchError};
 use crate::platform::clock::BoxFuture;
-use crate::provider::{Access, Attempt, Attempted, Embedder, ErrorKind, ProviderError};
+use crate::provider::{Access, Attempt, Attempted, Embedder, ErrorKind, ProviderError, VectorUsage};
 use crate::settings::{EmbeddingSettings, ServerAddress};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -85,8 +85,12 @@ impl Opened {
             Ok(words) => words,
             Err(error) => return Search::local(Err(error)),
         };
-        let embedded = self.embedder.embed(&[query.to_owned()]).await;
-        let vector = match embedded.result.map(|vectors| vectors.into_iter().next().unwrap_or_default()) {
+        let mut embedded = self.embedder.embed(&[query.to_owned()]).await;
+        if let (Ok(found), Some(last)) = (&embedded.result, embedded.attempts.last_mut()) {
+            let model = self.shared.embeddings.price_name();
+            last.vectors = Some(VectorUsage { model, input_tokens: found.input_tokens });
+        }
+        let vector = match embedded.result.map(|found| found.vectors.into_iter().next().unwrap_or_default()) {
             Ok(vector) => vector,
             Err(error) => return Search { result: Err(SearchError::Service(error)), attempts: embedded.attempts },
         };

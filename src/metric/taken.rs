@@ -1,16 +1,21 @@
 //! Usage of a turn or a whole case: model tokens and money.
 //!
-//! Tokens are the model's, over all completions. Money covers the model, the search service and managed retrieval, by
-//! the prices in the plan. Usage that a service does not report, or a missing price, makes the sum unknown, never
-//! smaller; a failed request has no tokens.
+//! Tokens are the model's, over all completions. Money covers the model, the search service, managed retrieval and the
+//! vectors of queries, by the prices in the plan; not what an external agent embeds, which its traffic shows in part. Usage
+//! that a service does not report, or a missing price, makes the sum unknown, never smaller; a failed request has no tokens.
 
 use super::{Held, Seen, TrialView, TurnView, Unknown};
 use crate::plan::{NamedRetrieval, Plan, VariantSettings};
 use crate::scenario::expect::{CostExpectation, Expectation, TokensExpectation};
 use crate::scenario::external::{DeclaredService, SHORT_FORMS};
 use crate::settings::price::{Price, Prices, Tokens, dollars, price_of, price_of_any};
-use crate::trace::{EXTERNAL, Mode, Reply, SearchResult, ToolResult, TrialError, TrialErrorKind, What};
+use crate::trace::{
+    Attempt, EXTERNAL, Mode, Reply, SearchResult, ToolResult, TrialError, TrialErrorKind, VectorUsage, What,
+};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Service of attempts that request vectors.
+const EMBEDDINGS: &str = "embeddings";
 
 /// Services of a variant that cost money, and their prices in the plan.
 #[derive(Debug, Clone)]
@@ -88,6 +93,15 @@ impl<'p> Charged<'p> {
         }
     }
 
+    /// The cost of an answered request for vectors; `None` if it is unknown.
+    fn vectors(&self, usage: Option<&VectorUsage>) -> Option<f64> {
+        let usage = usage?;
+        let price = self.prices.get(&usage.model)?;
+        let is_free = price.input == 0.0 && price.request.unwrap_or(0.0) == 0.0;
+        let input = usage.input_tokens.or_else(|| is_free.then_some(0));
+        price.of(Tokens { input, output: Some(0), ..Tokens::default() })
+    }
+
     fn managed(&self) -> Option<&'p Price> {
         self.prices.get(&self.settings?.managed_retrieval.as_ref()?.price_name())
     }
@@ -135,6 +149,7 @@ impl Taken {
             known: 0.0,
         };
         for event in events {
+            taken.vectors(event, charged);
             match event {
                 What::ModelCalled(called) => {
                     taken.model_calls += 1;
@@ -177,8 +192,21 @@ impl Taken {
         self.told.1 += u128::from(tokens.output.unwrap_or(0));
     }
 
+    /// Charges the vectors that were requested for an event.
+    fn vectors(&mut self, event: &What, charged: Option<&Charged<'_>>) {
+        let Some(charged) = charged.filter(|charged| charged.services.is_none()) else { return };
+        let is_answered = |one: &&Attempt| one.cause.is_none() && one.status.is_some();
+        let asked = event.attempts().iter().filter(|one| one.service.as_deref() == Some(EMBEDDINGS));
+        for one in asked.filter(is_answered) {
+            self.add(charged.vectors(one.vectors.as_ref()));
+        }
+    }
+
     fn charge(&mut self, price: Option<&Price>, tokens: Tokens) {
-        let dollars = price.and_then(|price| price.of(tokens));
+        self.add(price.and_then(|price| price.of(tokens)));
+    }
+
+    fn add(&mut self, dollars: Option<f64>) {
         self.cost = self.cost.zip(dollars).map(|(sum, more)| sum + more);
         self.known += dollars.unwrap_or(0.0);
     }
@@ -209,7 +237,7 @@ pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &Trial
         let unpriced: Vec<String> = charged.unpriced().into_iter().collect();
         let why = match unpriced.as_slice() {
             [] if charged.is_imported => "a model has no price, or a service did not report its tokens".to_owned(),
-            [] => "not every service reported its tokens".to_owned(),
+            [] => "not every service reported its tokens, or an embeddings model has no price".to_owned(),
             unpriced => format!("no price of {}", unpriced.join(", ")),
         };
         results.push((what, cost(&taken, *at_most, &why)));
@@ -273,135 +301,5 @@ pub(crate) fn not_measured(checks: &[super::Check]) -> Option<TrialError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::sample::{plan, story};
-    use super::super::{Check, Patterns, TrialView, expectation, turns::turns};
-    use super::*;
-    use crate::plan::VariantSettings;
-    use crate::settings::ModelSettings;
-    use crate::trace::Trace;
-
-    type Change = dyn Fn(&mut Trace);
-
-    /// Failed checks of a case of two turns. Each turn makes completions of 10 and 2 tokens.
-    fn checked(expect: &str, turn: &str, change: &Change) -> Vec<Check> {
-        let mut plan =
-            plan(&format!("[{{case: a, turns: [{{ask: q, expect: {turn}}}, {{ask: r}}], expect: {expect}}}]"), "[]", 1);
-        let model = ModelSettings { provider: "acme".into(), name: "m".into(), ..ModelSettings::default() };
-        plan.scenarios[0].variants[0].settings = Some(VariantSettings { model, ..VariantSettings::default() });
-        plan.prices.insert("acme/m".into(), Price { input: 1_000.0, output: 10_000.0, ..Price::default() });
-        let mut trace = story(&plan, 0).turn("q").deliver("x", &[], 1).turn("r").deliver("y", &[], 1).done();
-        change(&mut trace);
-        let trial = plan.trials.iter().next().expect("planned");
-        let (scenario, case) = (&plan.scenarios[0], &plan.scenarios[0].cases[0]);
-        let turns = turns(&case.case, &trace);
-        let view = TrialView {
-            plan: &plan,
-            trial,
-            scenario,
-            case,
-            trace: &trace,
-            turns: &turns,
-            checks: &[],
-            departures: None,
-            grades: &[],
-            passages: &[],
-            facts: &super::super::grounding::FactLookup::default(),
-        };
-        expectation::checks(&view, &Patterns::of(&case.case))
-    }
-
-    fn failing(expect: &str, turn: &str, change: &Change) -> Vec<String> {
-        let checks = checked(expect, turn, change);
-        checks
-            .into_iter()
-            .filter(|check| !check.passed)
-            .map(|check| format!("{} | {}", check.what, check.seen))
-            .collect()
-    }
-
-    fn each_completion(trace: &mut Trace, change: impl Fn(usize, &mut crate::trace::Completion)) {
-        let called = trace.events.iter_mut().filter_map(|event| match &mut event.what {
-            What::ModelCalled(called) => Some(called),
-            _ => None,
-        });
-        for (place, called) in called.enumerate() {
-            if let Reply::Completion(done) = &mut called.reply {
-                change(place, done);
-            }
-        }
-    }
-
-    #[test]
-    fn a_turn_has_its_own_tokens_and_a_case_those_of_all_its_turns() {
-        let none: &Change = &|_| ();
-        let whole = "{tokens: {at_most: 24, input_at_most: 20, output_at_most: 4}, cost: {at_most: 0.06}}";
-        assert_eq!(failing(whole, "{tokens: {at_most: 12}, cost: {at_most: 0.03}}", none), Vec::<String>::new());
-        assert_eq!(
-            failing(
-                "{tokens: {at_most: 23, input_at_most: 19, output_at_most: 3}, cost: {at_most: 0.059}}",
-                "{tokens: {at_most: 11}}",
-                none
-            ),
-            [
-                "turn 1: tokens.at_most: 11 | it took 12 tokens",
-                "tokens.at_most: 23 | it took 24 tokens",
-                "tokens.input_at_most: 19 | it took 20 tokens",
-                "tokens.output_at_most: 3 | it took 4 tokens",
-                "cost.at_most: $0.0590 | it cost $0.0600",
-            ]
-        );
-    }
-
-    #[test]
-    fn tokens_that_are_not_told_never_pass_and_still_fail_where_what_is_told_is_too_much() {
-        let silent: &Change = &|trace| {
-            each_completion(trace, |place, done| {
-                if place == 1 {
-                    done.output_tokens = None;
-                }
-            });
-        };
-        let expect = "{tokens: {at_most: 1000}, cost: {at_most: 100}}";
-        let told = failing(expect, "{tokens: {at_most: 1000}}", silent);
-        assert_eq!(
-            told,
-            [
-                "tokens.at_most: 1000 | not measured: 1 of 2 completions did not report their tokens",
-                "cost.at_most: $100.00 | not measured: not every service reported its tokens",
-            ]
-        );
-        let error = not_measured(&checked(expect, "{tokens: {at_most: 1000}}", silent)).expect("an error");
-        assert!(error.message.starts_with("tokens.at_most: 1000: not measured"), "{}", error.message);
-        assert_eq!(
-            failing("{tokens: {at_most: 21}}", "{within: 10s}", silent),
-            ["tokens.at_most: 21 | it took at least 22 tokens"]
-        );
-        let mixed = checked("{tokens: {at_most: 1000}, answer: {contains: [absent]}}", "{within: 10s}", silent);
-        assert_eq!(not_measured(&mixed), None, "what fails, fails");
-    }
-
-    #[test]
-    fn what_is_resent_counts_once_what_failed_has_no_tokens_and_huge_numbers_do_not_wrap() {
-        let resent: &Change = &|trace| {
-            let mut events = trace.events.clone();
-            let place = events.iter().position(|event| matches!(event.what, What::ModelCalled(_))).expect("a call");
-            let mut failed = events[place].clone();
-            if let What::ModelCalled(called) = &mut failed.what {
-                called.reply = Reply::Failure { kind: "server_error".into(), message: "503".into() };
-            }
-            events.insert(place, failed);
-            trace.events = events;
-        };
-        assert_eq!(failing("{tokens: {at_most: 24}}", "{tokens: {at_most: 12}}", resent), Vec::<String>::new());
-        let huge: &Change = &|trace| each_completion(trace, |_, done| done.input_tokens = Some(u64::MAX));
-        let told = failing("{tokens: {at_most: 4000000000}, cost: {at_most: 1}}", "{within: 10s}", huge);
-        assert_eq!(told[0], "tokens.at_most: 4000000000 | it took 36893488147419103234 tokens");
-        assert!(told[1].starts_with("cost.at_most: $1.00 | it cost $"), "{told:?}");
-        let nobody: &Change = &|trace| trace.events.retain(|event| !matches!(event.what, What::ModelCalled(_)));
-        assert!(
-            failing("{tokens: {at_most: 5}}", "{within: 10s}", nobody)[0]
-                .ends_with("not measured: no completion of the model")
-        );
-    }
-}
+#[path = "taken_tests.rs"]
+mod tests;

@@ -232,8 +232,16 @@ fn a_notice_about_a_shorter_context_names_the_true_cause() {
                 if let What::ModelCalled(called) = what {
                     called.reply = Reply::Failure { kind: kind.into(), message: String::new() };
                     let (service, cause, took_us, wait_us) = (None, Some(kind.to_owned()), 1, None);
-                    called.attempts =
-                        vec![Attempt { service, status, cause, took_us, wait_us, declared_fault: false, held: None }];
+                    called.attempts = vec![Attempt {
+                        service,
+                        status,
+                        cause,
+                        took_us,
+                        wait_us,
+                        declared_fault: false,
+                        held: None,
+                        vectors: None,
+                    }];
                 }
             });
             let s = moved(notice(s, "context", text), "thinking", "shorter_context", "thinking");

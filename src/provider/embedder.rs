@@ -6,6 +6,15 @@ use super::{Access, AnswerError, Attempted, JsonService};
 use crate::transport::Service;
 use serde_json::{Map, Value};
 
+/// Vectors of some texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedded {
+    /// One vector per text, in order, all of the same length.
+    pub vectors: Vec<Vec<f32>>,
+    /// Input tokens, if the service reports them.
+    pub input_tokens: Option<u64>,
+}
+
 /// Client of an embeddings model, for one trial.
 pub struct Embedder {
     service: JsonService,
@@ -21,8 +30,8 @@ impl Embedder {
         Self { service, model: model.to_owned(), dimensions }
     }
 
-    /// Embeds `texts`, with transport retries: one vector per text, in order, all of the same length.
-    pub async fn embed(&self, texts: &[String]) -> Attempted<Vec<Vec<f32>>> {
+    /// Embeds `texts`, with transport retries.
+    pub async fn embed(&self, texts: &[String]) -> Attempted<Embedded> {
         let body = embeddings::encode_request(&EmbeddingRequest {
             model: self.model.clone(),
             inputs: texts.to_vec(),
@@ -34,8 +43,9 @@ impl Embedder {
 }
 
 /// Reads the vectors of that many texts.
-fn vectors(body: &Value, texts: usize) -> Result<Vec<Vec<f32>>, AnswerError> {
-    let vectors = embeddings::decode_response(body, Packing::Floats)?.vectors;
+fn vectors(body: &Value, texts: usize) -> Result<Embedded, AnswerError> {
+    let response = embeddings::decode_response(body, Packing::Floats)?;
+    let (vectors, input_tokens) = (response.vectors, response.usage.input);
     let length = vectors.first().map_or(0, Vec::len);
     if vectors.len() != texts {
         return Err(AnswerError::VectorCount { texts, vectors: vectors.len() });
@@ -46,7 +56,7 @@ fn vectors(body: &Value, texts: usize) -> Result<Vec<Vec<f32>>, AnswerError> {
     if vectors.iter().flatten().any(|number| !number.is_finite()) {
         return Err(AnswerError::NotFinite);
     }
-    Ok(vectors)
+    Ok(Embedded { vectors, input_tokens })
 }
 
 #[cfg(test)]
@@ -72,7 +82,7 @@ mod tests {
         }
     }
 
-    fn asked(answers: Vec<(u16, Value)>) -> (Attempted<Vec<Vec<f32>>>, Vec<Value>) {
+    fn asked(answers: Vec<(u16, Value)>) -> (Attempted<Embedded>, Vec<Value>) {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let server = Arc::new(Answers(Mutex::new(answers), Mutex::default()));
         let transport = Arc::clone(&server) as Arc<dyn Transport>;
@@ -91,7 +101,8 @@ mod tests {
     #[test]
     fn texts_become_vectors_in_their_order_and_an_overloaded_server_is_asked_again() {
         let (attempted, sent) = asked(vec![(503, json!("busy")), (200, answer(&json!([[1, 0], [0.5, 2]])))]);
-        assert_eq!(attempted.result.expect("vectors"), [vec![1.0, 0.0], vec![0.5, 2.0]]);
+        let found = attempted.result.expect("vectors");
+        assert_eq!((found.vectors, found.input_tokens), (vec![vec![1.0, 0.0], vec![0.5, 2.0]], None));
         assert_eq!(attempted.attempts.len(), 2);
         assert_eq!(sent[0], json!({"model": "small", "input": ["one", "two"], "dimensions": 2}));
     }

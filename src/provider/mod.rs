@@ -143,6 +143,17 @@ pub struct Attempt {
     pub declared_fault: bool,
     /// What the response says about being held ([`crate::transport::held`]).
     pub held: Option<Held>,
+    /// For an answered request for vectors: what is paid for.
+    pub vectors: Option<VectorUsage>,
+}
+
+/// Usage of an answered request for vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VectorUsage {
+    /// The embeddings model, `provider/model`.
+    pub model: String,
+    /// Input tokens, if the service reports them.
+    pub input_tokens: Option<u64>,
 }
 
 /// A result with all attempts that were made for it.

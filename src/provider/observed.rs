@@ -230,7 +230,17 @@ fn read<T>(
     };
     let held = answer.as_ref().ok().and_then(held);
     Observed {
-        attempt: Attempt { service, status, cause, took, wait: None, first_token: None, declared_fault, held },
+        attempt: Attempt {
+            service,
+            status,
+            cause,
+            took,
+            wait: None,
+            first_token: None,
+            declared_fault,
+            held,
+            vectors: None,
+        },
         result,
     }
 }

@@ -70,8 +70,17 @@ impl Refusals {
             Err(TransportError::Connection { took, .. }) => (None, ErrorKind::Connection, *took, false),
             Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => return result,
         };
-        let attempt =
-            Attempt { service, status, cause: Some(cause), took, wait: None, first_token: None, declared_fault, held };
+        let attempt = Attempt {
+            service,
+            status,
+            cause: Some(cause),
+            took,
+            wait: None,
+            first_token: None,
+            declared_fault,
+            held,
+            vectors: None,
+        };
         self.kept().failed.push((at, attempt));
         result
     }
@@ -136,6 +145,7 @@ mod tests {
             first_token: None,
             declared_fault: false,
             held: None,
+            vectors: None,
         };
         refusals.kept().failed.push((Duration::ZERO, attempt));
         refusals.kept().under_way = Some(Duration::from_secs(2));

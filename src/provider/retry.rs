@@ -78,6 +78,7 @@ pub(super) async fn attempt<T>(
                     first_token: None,
                     declared_fault: false,
                     held: None,
+                    vectors: None,
                 });
                 return Attempted { result: Err(ProviderError::Miss(miss)), attempts };
             }
@@ -109,6 +110,7 @@ pub(super) async fn attempt<T>(
                         first_token,
                         declared_fault: false,
                         held: held(&response),
+                        vectors: None,
                     });
                     return Attempted { result: Ok(value), attempts };
                 }
@@ -140,6 +142,7 @@ pub(super) async fn attempt<T>(
             first_token: None,
             declared_fault,
             held: mark,
+            vectors: None,
         });
         let Some(wait) = wait else {
             let Failure { kind, status, message } = failure;

@@ -44,7 +44,7 @@ pub struct Expectation {
     /// trial is an ERROR and never passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokensExpectation>,
-    /// US dollars for the model, the search service and managed retrieval, by the project's prices: of the turn, or
+    /// US dollars for the model, the search service, managed retrieval and the vectors of queries, by the project's prices: of the turn, or
     /// of all turns of a case together. If part of the cost is unknown, the trial is an ERROR and never passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostExpectation>,

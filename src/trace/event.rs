@@ -78,6 +78,17 @@ pub enum What {
 }
 
 impl What {
+    /// HTTP attempts that were made for it.
+    pub(crate) fn attempts(&self) -> &[Attempt] {
+        match self {
+            Self::ModelCalled(called) => &called.attempts,
+            Self::ToolCalled(called) => &called.attempts,
+            Self::Searched(search) => &search.attempts,
+            Self::Requested(request) => &request.attempts,
+            _ => &[],
+        }
+    }
+
     /// Result of a tool call, or of a search by the flow; `None` if there is none.
     pub fn given(&self) -> Option<&ToolResult> {
         match self {

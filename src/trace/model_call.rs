@@ -176,6 +176,19 @@ pub struct Attempt {
     /// one in its place, `new` if the service answered because the request is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// For an answered request for embeddings: its usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<VectorUsage>,
+}
+
+/// Usage of a request for vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VectorUsage {
+    /// The embeddings model, `provider/model`.
+    pub model: String,
+    /// Input tokens; absent if the service does not report them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
 }
 
 impl Attempt {

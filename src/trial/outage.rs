@@ -275,6 +275,7 @@ mod tests {
             wait_us: None,
             declared_fault: false,
             held: None,
+            vectors: None,
         }
     }
 

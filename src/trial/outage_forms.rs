@@ -132,6 +132,7 @@ fn every_row_of_the_table_counts_as_it_says_and_is_asked_as_often() {
             declared_fault: false,
             held: None,
         };
+            vectors: None,
         let counts = match (external_cause(&attempt), last.cause) {
             (Some(_), _) => "outage",
             (None, Some(_)) => "judged",

@@ -78,7 +78,7 @@ impl Bench {
         for passage in &corpus.passages {
             let texts = [embedded_text(passage)];
             let embedded = bench.runtime.block_on(embedder.embed(&texts)).result.expect("a vector");
-            vectors.add(passage, &embedded[0]).expect("fits");
+            vectors.add(passage, &embedded.vectors[0]).expect("fits");
         }
         vectors.save(&bench.folder.path().join("all.vectors"), MODEL, &corpus).expect("saves");
         bench
@@ -144,7 +144,7 @@ fn measured(name: &str) -> (Vec<Vec<String>>, f64) {
     let embedder = Embedder::new(&bench.access, MODEL, None);
     let near = |query: &String| {
         let vector = bench.runtime.block_on(embedder.embed(std::slice::from_ref(query))).result.expect("a vector");
-        rows.nearest(&vector[0], 50).into_iter().map(|(place, _)| passages[place].id.clone()).collect()
+        rows.nearest(&vector.vectors[0], 50).into_iter().map(|(place, _)| passages[place].id.clone()).collect()
     };
     let vectors: Vec<Vec<String>> = asked.iter().map(near).collect();
     let words = by_words(&passages, &asked, 50);

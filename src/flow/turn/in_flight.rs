@@ -6,7 +6,7 @@ use crate::flow::{Abort, Status};
 use crate::knowledge::{Found, KnowledgeBase};
 use crate::provider;
 use crate::provider::chat::{Message, ToolCall};
-use crate::trace::{Attempt, FlowSearch, ModelCalled, ToolCalled, ToolOutcome, What};
+use crate::trace::{Attempt, FlowSearch, ModelCalled, ToolCalled, ToolOutcome, VectorUsage, What};
 use crate::transport::Service;
 use serde_json::Value;
 
@@ -119,6 +119,10 @@ pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attemp
         wait_us: one.wait.map(micros),
         declared_fault: one.declared_fault,
         held: one.held.map(|held| held.as_str().to_owned()),
+        vectors: one
+            .vectors
+            .as_ref()
+            .map(|usage| VectorUsage { model: usage.model.clone(), input_tokens: usage.input_tokens }),
     });
     recorded.collect()
 }

@@ -61,6 +61,7 @@ impl Script {
             wait_us: None,
             declared_fault: false,
             held: None,
+            vectors: None,
         });
         let took_us = all.iter().map(|one| one.took_us + one.wait_us.unwrap_or(0)).sum();
         let reply = Reply::Completion(Completion {
@@ -184,6 +185,7 @@ fn external(script: &mut Script) {
         wait_us: Some(700_000),
         declared_fault: false,
         held: None,
+        vectors: None,
     };
     script.model(Some("perplexity_search"), "The manual has no figures for this year.", vec![limited]);
     let retried = |account, target: &str, cause: &str| {

@@ -110,6 +110,7 @@ fn attempt(cause: Option<ErrorKind>) -> Attempt {
         first_token: None,
         declared_fault: false,
         held: None,
+        vectors: None,
     }
 }
 
