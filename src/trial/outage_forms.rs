@@ -9,7 +9,7 @@ use crate::provider::{
     Access, AskRequest, Attempt, Attempted, ChatClient, ChatModel, Embedder, JsonService, ManagedRetrieval,
     PerplexityAgent, RetryPolicy, SearchQuestion, SearchService,
 };
-use crate::settings::ManagedRetrievalSettings;
+use crate::settings::{Limits, ManagedRetrievalSettings};
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport, TransportError};
 use serde::Deserialize;
 use serde_json::Value;
@@ -83,7 +83,8 @@ fn tried<T>(attempted: Attempted<T>) -> (Vec<Attempt>, String) {
 
 /// Calls the row's service as a flow does.
 async fn ask(row: &OutageForm, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> (Vec<Attempt>, String) {
-    let access = Access { transport, clock, policy: RetryPolicy::default() };
+    let attempts = Limits::default().transport_retries + 1;
+    let access = Access { transport, clock, policy: RetryPolicy { attempts, ..RetryPolicy::default() } };
     match row.service.as_str() {
         "model" => {
             let dialect = wire::by_name(row.dialect.as_deref().unwrap_or("openai-chat")).expect("a dialect");
@@ -131,8 +132,8 @@ fn every_row_of_the_table_counts_as_it_says_and_is_asked_as_often() {
             wait_us: None,
             declared_fault: false,
             held: None,
-        };
             vectors: None,
+        };
         let counts = match (external_cause(&attempt), last.cause) {
             (Some(_), _) => "outage",
             (None, Some(_)) => "judged",
