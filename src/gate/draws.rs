@@ -59,7 +59,7 @@ pub struct Redrawn {
 }
 
 impl Redrawn {
-    /// Counts the draws of all trials.
+    /// Counts the draws of all trials. A trial in ERROR has no draw in this run, so it was not drawn again.
     pub(super) fn of(trials: &TrialResults) -> Self {
         let mut all = Self::default();
         for trial in trials {
@@ -68,7 +68,8 @@ impl Redrawn {
                 all.run_again += 1;
                 all.run_again_passed += u64::from(last == Verdict::Pass.as_str());
             }
-            all.failed_before += u64::from(earlier.iter().any(|verdict| verdict == Verdict::Fail.as_str()));
+            let failed = earlier.iter().any(|verdict| verdict == Verdict::Fail.as_str());
+            all.failed_before += u64::from(failed && trial.verdict != Verdict::Error);
             all.replaced_errors += u64::from(*replaced_errors);
         }
         all
@@ -109,4 +110,32 @@ pub(super) fn fallen(trials: &TrialResults) -> Option<String> {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gate::evaluate;
+    use crate::metric::sample::{good, plan};
+    use crate::trace::{TrialEnd, TrialError, TrialErrorKind};
+
+    #[test]
+    fn a_trial_that_was_not_run_was_not_drawn_again() {
+        let plan = plan("[{case: one, ask: q}]", "[]", 2);
+        let trace = |place: usize, is_run: bool| {
+            let mut trace = good(&plan, place);
+            trace.evidence.earlier_takes = vec!["FAIL".into()];
+            if !is_run {
+                let (kind, message) = (TrialErrorKind::Stopped, "not run".to_owned());
+                trace.end = TrialEnd::Error(TrialError { kind, cause: message.clone(), message, detail: Vec::new() });
+            }
+            Ok(trace)
+        };
+        let of = |is_run: [bool; 2]| {
+            let found = evaluate(&plan, (0..2).map(|place| trace(place, is_run[place]))).expect("judged");
+            let notes = found.notes.iter().filter(|note| note.starts_with("drawn more than once")).count();
+            (found.redrawn.failed_before, found.conclusion.contains("drawn again"), notes)
+        };
+        assert_eq!(of([false, false]), (0, false, 0));
+        assert_eq!(of([true, false]), (1, true, 1));
+    }
 }

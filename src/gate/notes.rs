@@ -43,7 +43,8 @@ pub(super) fn changed(plan: &Plan, changed: &BTreeMap<usize, (String, Verdict)>)
 /// Lists the trials that were drawn more than once, with the results of their draws.
 pub(super) fn redrawn_trials(trials: &TrialResults) -> Option<String> {
     let told = |trial: &TrialRow<'_>| {
-        let again = !trial.draws.run_again.is_empty() || trial.draws.earlier.iter().any(|verdict| verdict == FAILED);
+        let drawn = trial.verdict != Verdict::Error && trial.draws.earlier.iter().any(|verdict| verdict == FAILED);
+        let again = drawn || !trial.draws.run_again.is_empty();
         again.then(|| format!("{} ({}, {})", trial.id, trial.verdict.as_str(), trial.draws.words().unwrap_or_default()))
     };
     let named = listed(trials.iter().filter_map(|trial| told(&trial)), NAMED);
