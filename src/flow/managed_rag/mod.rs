@@ -136,7 +136,8 @@ impl Turn<'_, ManagedRag> {
                 sources.push(SourceRef { kind, id, title, number: None });
             }
         }
-        let used_internal_kb = !embedded.artifacts.is_empty();
+        // An answer of the service without a citation of a file names no source.
+        let used_internal_kb = !sources.is_empty();
         self.memory.answered = embedded.artifacts;
         let answer = Answer { text: embedded.text, sources, used_internal_kb, refused, ..Answer::default() };
         self.answered(if refused { Event::Refused } else { Event::Answered }, answer)

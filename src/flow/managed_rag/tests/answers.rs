@@ -26,6 +26,13 @@ fn the_answer_holds_the_services_text_with_a_marker_behind_each_cited_word_and_t
 }
 
 #[test]
+fn an_answer_that_cites_no_file_names_no_source_and_claims_none() {
+    let played = play(vec![ask("the opening hours"), Says::Text(EMBED)], &["When do you open?"]);
+    let answer = played.answers()[0];
+    assert_eq!((answer.text.as_str(), answer.sources.len(), answer.used_internal_kb), ("From nine.", 0, false));
+}
+
+#[test]
 fn nothing_that_is_kept_or_shown_holds_the_token_or_the_services_address() {
     let model = vec![ask("warranty"), Says::Text(EMBED), ask("broken"), Says::Text("It could not be asked.")];
     let played = play(model, &["How long?", "And broken?"]);

@@ -28,7 +28,7 @@ fn ask(query: &str) -> Says {
     Says::Calls(vec![(NUCLIA_RAG, json!({"query": query}))])
 }
 
-/// The service: it knows how long warranties last, holds nothing else, and fails on request.
+/// The service: it knows how long warranties last and, from a text without a file, the opening hours, holds nothing else, and fails on request.
 #[derive(Default)]
 struct Service {
     requests: Mutex<Vec<HttpRequest>>,
@@ -38,6 +38,15 @@ impl Service {
     fn answer(query: &str) -> (u16, Value) {
         if query.contains("broken") {
             return (400, json!({"detail": format!("no such label at https://{HOST} for {TOKEN}")}));
+        }
+        if query.contains("opening hours") {
+            let passage = json!({"text": "Open from nine.", "score": 1.0});
+            let resource = json!({"title": "Hours", "fields": {"/t/page": {"paragraphs": {"h/t/page/0-9": passage}}}});
+            let answer = json!({
+                "answer": "From nine.", "status": "success", "retrieval_results": {"resources": {"h": resource}},
+                "citations": {"h/t/page/0-9": [[0, 10]]},
+            });
+            return (200, answer);
         }
         if !query.contains("warranty") {
             return (
