@@ -62,6 +62,29 @@ fn where_nothing_was_found_an_answer_claims_no_source() {
 }
 
 #[test]
+fn what_a_managed_service_answers_from_was_found_whatever_it_lists() {
+    let managed = |status: &'static str| {
+        move |s: Story| {
+            let mut story = s.search(&[]);
+            story.each(|what| {
+                let What::ToolCalled(called) = what else { return };
+                let ToolOutcome::Ok(ToolResult::Search(search)) = &mut called.outcome else { return };
+                let answer = serde_json::json!({"status": status, "asked": "q", "text": "so"});
+                search.managed = Some(serde_json::from_value(answer).expect("an answer"));
+            });
+            story.answer("It opens at nine.", &[])
+        }
+    };
+    for (metric, wrong) in [
+        ("refusal_rate", "turn 1: does not say that it cannot answer"),
+        ("declared_refusal_rate", "turn 1: answers although nothing was found"),
+    ] {
+        assert!(observe(metric, NONE, managed("success")).is_empty(), "{metric}");
+        assert_eq!(observe(metric, NONE, managed("no_answer_found")), [wrong]);
+    }
+}
+
+#[test]
 fn an_answer_from_both_sources_cites_both() {
     const URL: (&str, &str) = ("external", "https://example.org/a");
     let found = |tell: fn(Story) -> Story| observe("combined_sources", NONE, tell);

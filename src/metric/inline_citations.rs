@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `citation_range` | answers with a number | every number is one of the turn's passages |
 //! | `cited_answer_rate` | answers of turns that retrieved a passage, except refusals | it has a number, and a word besides the numbers |
-//! | `declared_refusal_rate` | answered queries whose searches returned no passage | it is a refusal |
+//! | `declared_refusal_rate` | answered queries whose searches returned neither a passage nor a managed service's answer | it is a refusal |
 //!
 //! An answer with a number and nothing to cite is out of range, and not a unit of the second metric. A refusal is known
 //! by what it says, in the language of the conversation: the agent marks it as one (`refused` in the trace), or it says
@@ -15,9 +15,9 @@ use super::catalogue::Registered;
 use super::trajectory::own_words;
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, grounding};
 use crate::settings::catalogue::Units;
-use crate::trace::Answer;
 use crate::trace::citations::numbers_of;
 use crate::trace::refusal::{SENTENCE_ENDS, says_that_it_cannot_answer};
+use crate::trace::{Answer, SearchResult};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
@@ -54,7 +54,12 @@ pub(super) fn is_refusal(answer: &Answer, text: &str, asked: &str) -> bool {
 }
 
 impl InlineCitations {
-    /// The unit for an answer, if any; `found` is the number of passages retrieved in its turn.
+    /// What a search counts for: its passages, or whether it found something.
+    fn found(self, search: &SearchResult) -> usize {
+        if self == Self::Refusal { search.found_something().into() } else { search.hits.len() }
+    }
+
+    /// The unit for an answer, if any; `found` is what the searches of its turn count for.
     fn judge(self, answer: &Answer, refuses: impl Fn() -> bool, found: usize) -> Option<Held> {
         let numbers = numbers_of(&answer.text);
         let outside = || numbers.iter().find(|number| **number == 0 || **number > found);
@@ -96,7 +101,7 @@ impl Metric for InlineCitations {
         let unit = |turn: &TurnView<'_>| {
             let mut searches = turn.searches().peekable();
             searches.peek()?;
-            let found = searches.map(|search| search.hits.len()).sum();
+            let found = searches.map(|search| self.found(search)).sum();
             let answer = turn.answer()?;
             let refuses = || is_refusal(answer, &own_words(turn).unwrap_or_default(), turn.query);
             let held = self.judge(answer, refuses, found)?;

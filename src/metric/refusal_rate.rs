@@ -1,8 +1,8 @@
 //! `refusal_rate`: answers that state that they cannot answer and neither name nor claim a source / queries for which
 //! nothing was found.
 //!
-//! Nothing was found where at least one search ran and none returned a passage or a citation, or where the case
-//! declares the question unanswerable (`answer.refusal: true`). Refusals are recognised by the phrases in
+//! Nothing was found where at least one search ran and none returned a passage, a citation or a managed service's answer,
+//! or where the case declares the question unanswerable (`answer.refusal: true`). Refusals are recognised by the phrases in
 //! `trace::refusal`; a case that expects a refusal and lists phrases (`answer.contains`, `answer.matches`) is decided
 //! by those.
 
@@ -49,7 +49,7 @@ pub(super) fn says_so(answer: &Answer, expected: Option<&AnswerExpectation>) -> 
 fn found_nothing(turn: &TurnView<'_>) -> bool {
     let searched = turn.searches().next().is_some() || turn.externals().next().is_some();
     searched
-        && turn.searches().all(|search| search.hits.is_empty())
+        && turn.searches().all(|search| !search.found_something())
         && turn.externals().all(|external| external.citations.is_empty())
 }
 

@@ -1,6 +1,6 @@
 //! Results of tools.
 
-use super::ManagedAnswer;
+use super::{ManagedAnswer, ManagedStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,6 +81,12 @@ impl SearchResult {
     pub(crate) fn of(query: String, kb_id: String, hits: Vec<Hit>) -> Self {
         let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
         Self { query, kb_id, hits, without_learned, managed: None }
+    }
+
+    /// Whether the search found something: a passage, or what a managed retrieval service answered from.
+    pub(crate) fn found_something(&self) -> bool {
+        let answered = |managed: &ManagedAnswer| managed.status == ManagedStatus::Success;
+        !self.hits.is_empty() || self.managed.as_deref().is_some_and(answered)
     }
 }
 

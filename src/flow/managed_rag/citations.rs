@@ -100,8 +100,8 @@ fn ends(citation: &ManagedCitation, places: &MarkerPlaces<'_>, notes: &mut Vec<S
     found.into_iter().collect()
 }
 
-/// Unique key of a file.
-fn key(paragraph: &Paragraph) -> String {
+/// Unique key of a file, or of another field with texts.
+pub(super) fn key(paragraph: &Paragraph) -> String {
     format!("{}/{}", paragraph.resource, paragraph.field)
 }
 

@@ -33,6 +33,13 @@ fn an_answer_that_cites_no_file_names_no_source_and_claims_none() {
 }
 
 #[test]
+fn a_passage_of_no_file_is_a_hit_under_its_resource_and_field() {
+    let played = play(vec![ask("the opening hours"), Says::Text(EMBED)], &["When do you open?"]);
+    let ToolOutcome::Ok(ToolResult::Search(search)) = &played.calls()[0].outcome else { panic!("a search") };
+    assert_eq!(search.hits.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(), ["h/t/page"]);
+}
+
+#[test]
 fn nothing_that_is_kept_or_shown_holds_the_token_or_the_services_address() {
     let model = vec![ask("warranty"), Says::Text(EMBED), ask("broken"), Says::Text("It could not be asked.")];
     let played = play(model, &["How long?", "And broken?"]);

@@ -139,11 +139,11 @@ fn answered(status: ManagedStatus, prepared: Prepared, answer: AskAnswer) -> Man
     }
 }
 
-/// The pages found, each once, best first.
+/// The pages found, each once, best first; a passage of no file stands under its resource and field.
 fn hits(answer: &AskAnswer) -> Vec<Hit> {
     let mut hits: Vec<Hit> = Vec::new();
     for paragraph in &answer.paragraphs {
-        let Some(id) = citations::page_id(paragraph) else { continue };
+        let id = citations::page_id(paragraph).unwrap_or_else(|| citations::key(paragraph));
         if hits.iter().any(|hit| hit.id == id) {
             continue;
         }
