@@ -1,4 +1,4 @@
-//! Modules that every other module may use: files, secrets, time, YAML, limits, placeholders and
+//! Modules that every other module may use: files, secrets, time, YAML, JSON of lenient writers, limits, placeholders and
 //! loopback addresses.
 //!
 //! Nothing here knows a trace, a scenario or a service. A module belongs here when modules of several layers need it
@@ -7,6 +7,7 @@
 pub(crate) mod bounds;
 pub(crate) mod clock;
 pub(crate) mod files;
+pub(crate) mod lenient_json;
 pub(crate) mod loopback;
 pub(crate) mod placeholders;
 pub(crate) mod secrets;

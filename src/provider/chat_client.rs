@@ -6,7 +6,7 @@ use super::wire::Dialect;
 use super::{Access, Attempted, ChatModel, stream};
 use crate::cassette::Redactor;
 use crate::platform::clock::BoxFuture;
-use crate::platform::secrets;
+use crate::platform::{lenient_json, secrets};
 use crate::provider::chat::{ChatRequest, ChatResponse, ToolDefinition};
 use crate::settings::Quirks;
 use crate::transport::{HttpRequest, HttpResponse, Service};
@@ -118,7 +118,7 @@ pub fn decode(dialect: &Dialect, response: &HttpResponse, redactor: &Redactor) -
     if stream::is_stream(dialect, response) {
         return stream::decode(dialect, response, redactor);
     }
-    let body: Value = serde_json::from_slice(&response.body)
+    let body = lenient_json::read(&response.body)
         .map_err(|error| malformed(response, &format!("the completion cannot be read: {error}"), redactor))?;
     dialect.decode_response(&body).map_err(|error| unreadable(response, &error, redactor))
 }
@@ -262,6 +262,15 @@ mod tests {
         let arguments: Vec<&str> = reply.calls.iter().map(|call| call.arguments.as_str()).collect();
         assert_eq!(arguments, ["{\"x\": 1", "{\"y\":2}"]);
         assert_eq!(reply.usage, Usage { input: Some(10), cached: Some(4), written: None, output: Some(3) });
+    }
+
+    #[test]
+    fn an_answer_that_ends_within_an_emoji_is_an_answer() {
+        let body = r#"{"choices": [{"finish_reason": "length", "message": {"content": "By \ud83d"}}]}"#;
+        let (headers, chunks) = (Vec::new(), Vec::new());
+        let response = HttpResponse { status: 200, headers, body: body.into(), took: Duration::ZERO, chunks };
+        let reply = decode(openai_chat::DIALECT, &response, &Redactor::default()).expect("decodes");
+        assert_eq!(reply.content, "By \u{fffd}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::failure::{failure, malformed, unreadable};
 use super::wire::{self, WireError, embeddings_shapes, nuclia_ask};
 use super::{Access, Attempted, Failure};
 use crate::cassette::{Layout, Place, Redactor};
-use crate::platform::secrets;
+use crate::platform::{lenient_json, secrets};
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service};
 use serde_json::Value;
 use std::sync::Arc;
@@ -133,8 +133,7 @@ impl JsonService {
             }
             let broken = |why: &str| malformed(response, why, &self.redactor);
             let text: &[u8] = if response.body.is_empty() { b"null" } else { &response.body };
-            let value =
-                serde_json::from_slice(text).map_err(|why| broken(&format!("the answer is not JSON: {why}")))?;
+            let value = lenient_json::read(text).map_err(|why| broken(&format!("the answer is not JSON: {why}")))?;
             if let Some(reported) = wire::reported(&value) {
                 return Err(unreadable(response, &reported, &self.redactor));
             }

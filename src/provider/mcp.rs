@@ -4,6 +4,7 @@
 //! client) and the client's name do not count; its method, tool and parameters do.
 
 use crate::cassette::Layout;
+use crate::platform::lenient_json;
 use crate::transport::{HttpResponse, Profile, sse};
 use serde_json::{Map, Value};
 
@@ -72,12 +73,12 @@ pub(crate) fn messages(response: &HttpResponse) -> Vec<Value> {
     if sse::is_stream(&response.headers, &response.body) {
         return streamed(&response.body);
     }
-    serde_json::from_slice(&response.body).into_iter().collect()
+    lenient_json::read(&response.body).into_iter().collect()
 }
 
 fn streamed(body: &[u8]) -> Vec<Value> {
     let events = sse::read_all(body).unwrap_or_default();
-    events.iter().filter_map(|event| serde_json::from_str(&event.data).ok()).collect()
+    events.iter().filter_map(|event| lenient_json::read(event.data.as_bytes()).ok()).collect()
 }
 
 /// Whether a stream has what ends it: the answer, or a request of the server that nobody answers within it.

@@ -10,6 +10,7 @@ use super::wire::embeddings_shapes::Shape;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, chat_client, perplexity_agent as client, stream};
 use crate::cassette::Redactor;
+use crate::platform::lenient_json;
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, held, sse};
 use serde_json::Value;
@@ -133,7 +134,7 @@ pub(crate) fn completion(
 pub(crate) fn document(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option<Value> {
     let dialect = wire::by_name(dialect)?;
     if !dialect.framing.is_stream(headers, body) {
-        return serde_json::from_slice(body).ok();
+        return lenient_json::read(body).ok();
     }
     let mut assembler = dialect.assembler();
     for event in dialect.framing.read(body).ok()? {
@@ -155,7 +156,7 @@ pub(crate) fn search_answer(
             let document = assembled(dialect, response, &redactor)?;
             return perplexity::decode_answer(&document).map_err(|error| unreadable(response, &error, &redactor));
         }
-        let listed = serde_json::from_slice::<Value>(&response.body).ok().filter(|_| good);
+        let listed = lenient_json::read(&response.body).ok().filter(|_| good);
         match listed.and_then(|body| perplexity::decode_results(&body)) {
             Some(answer) => Ok(answer),
             None => client::decode(response, &redactor),
@@ -180,7 +181,7 @@ fn in_background<'r>(request: &HttpRequest, response: &'r HttpResponse) -> Cow<'
     let Some(flag) = request.body.get("background").filter(|flag| **flag == Value::Bool(true)) else {
         return Cow::Borrowed(response);
     };
-    match serde_json::from_slice(&response.body) {
+    match lenient_json::read(&response.body) {
         Ok(Value::Object(mut body)) => {
             body.insert("background".to_owned(), flag.clone());
             Cow::Owned(HttpResponse { body: Value::Object(body).to_string().into(), ..response.clone() })
@@ -193,7 +194,7 @@ fn in_background<'r>(request: &HttpRequest, response: &'r HttpResponse) -> Cow<'
 /// `alt=sse` stands in the address.
 fn in_events(response: &HttpResponse) -> Cow<'_, HttpResponse> {
     let good = (200..300).contains(&response.status) && response.body.trim_ascii_start().first() == Some(&b'[');
-    let Some(Value::Array(chunks)) = good.then(|| serde_json::from_slice(&response.body).ok()).flatten() else {
+    let Some(Value::Array(chunks)) = good.then(|| lenient_json::read(&response.body).ok()).flatten() else {
         return Cow::Borrowed(response);
     };
     let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();

@@ -6,7 +6,7 @@ use super::wire::{perplexity, perplexity_agent};
 use super::{Access, Attempted, Failure, SearchAnswer, SearchQuestion, SearchService};
 use crate::cassette::Redactor;
 use crate::platform::clock::BoxFuture;
-use crate::platform::secrets;
+use crate::platform::{lenient_json, secrets};
 use crate::transport::{HttpRequest, HttpResponse, Service};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +66,7 @@ pub fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<SearchAnsw
     if !(200..300).contains(&response.status) {
         return Err(failure(response, redactor));
     }
-    let body: Value = serde_json::from_slice(&response.body)
+    let body = lenient_json::read(&response.body)
         .map_err(|error| malformed(response, &format!("the answer cannot be read: {error}"), redactor))?;
     let answer = perplexity::decode_answer(&body).map_err(|error| unreadable(response, &error, redactor))?;
     if let Some(status) = body.get("status").and_then(Value::as_str).filter(|status| *status != "completed") {

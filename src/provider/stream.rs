@@ -113,6 +113,17 @@ mod tests {
     }
 
     #[test]
+    fn an_emoji_that_two_events_share_is_read_whole() {
+        let events = [
+            "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"By \\ud83d\"}}]}\n\n",
+            "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\udeb2.\"},\"finish_reason\":\"stop\"}]}\n\n",
+            CHAT[4],
+        ];
+        let reply = decode(openai_chat::DIALECT, &response(&events), &Redactor::default()).expect("whole");
+        assert_eq!(reply.content, "By 🚲.");
+    }
+
+    #[test]
     fn a_stream_is_read_when_it_ended_and_is_a_broken_connection_when_not() {
         let read = |dialect, events: &[&str]| decode(dialect, &response(events), &Redactor::default());
         let reply = read(openai_chat::DIALECT, &CHAT).expect("whole");

@@ -7,7 +7,7 @@
 use super::{Trouble, Words};
 use crate::knowledge::tokenize::normalised_keyword as normalise;
 use crate::platform::clock::{Clock, timeout};
-use crate::platform::secrets;
+use crate::platform::{lenient_json, secrets};
 use crate::provider::EXACT;
 use crate::trace::IndexResult;
 use crate::transport::{HttpRequest, Service, Transport, TransportError};
@@ -69,7 +69,7 @@ impl Probe {
         if !(200..300).contains(&response.status) {
             return Err(Trouble::SetUp(format!("`probe` {at} answered with HTTP {}", response.status)));
         }
-        let read: Option<Value> = serde_json::from_slice(&response.body).ok();
+        let read = lenient_json::read(&response.body).ok();
         let found = read.as_ref().and_then(|body| held(body.pointer(&self.at)?));
         let Some(found) = found else {
             let said = secrets::beginning(String::from_utf8_lossy(&response.body).trim(), SHOWN);

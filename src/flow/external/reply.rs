@@ -5,7 +5,7 @@
 //! it. At such a place, events whose type names reasoning or a tool's arguments hold none. A stream that ends with an error event
 //! is a failed turn, whatever text came before it.
 
-use crate::platform::secrets;
+use crate::platform::{lenient_json, secrets};
 use crate::trace::answer::{is_blank, without_reasoning};
 use crate::transport::{HttpResponse, sse};
 use bytes::Bytes;
@@ -80,7 +80,7 @@ pub(super) fn in_utf8(mut response: HttpResponse) -> HttpResponse {
 
 /// The body of a reply, null if it is no JSON or too long for a trace.
 pub(super) fn document(response: &HttpResponse) -> Value {
-    let read = || serde_json::from_slice(&response.body).ok();
+    let read = || lenient_json::read(&response.body).ok();
     if response.body.len() <= LONGEST_REPLY { read().unwrap_or_default() } else { Value::Null }
 }
 
@@ -107,7 +107,7 @@ fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unre
             None => unread(response, "holds no text in its events"),
         });
     }
-    let body = match serde_json::from_slice::<Value>(&response.body) {
+    let body = match lenient_json::read(&response.body) {
         Ok(body) => body,
         Err(why) => {
             let text = plain(response).ok_or_else(|| no_json(response, &why))?;
@@ -133,10 +133,10 @@ fn plain(response: &HttpResponse) -> Option<String> {
 /// The text of lines such as `0:"piece"`, which the AI SDK sent before its version 5, or the error that they end with;
 /// `None` for other texts.
 fn ai_sdk_lines(text: &str) -> Option<Result<String, Told>> {
-    let (mut out, mut error) = (None, None);
+    let (mut out, mut error, mut half) = (None, None, None);
     for line in text.lines().filter(|line| !line.is_empty()) {
         let (kind, value) = line.split_once(':').filter(|(kind, _)| kind.len() == 1)?;
-        let value: Value = serde_json::from_str(value).ok()?;
+        let value = lenient_json::read_next(value, &mut half).ok()?;
         match kind {
             "0" => {
                 out.get_or_insert_with(String::new).push_str(value.as_str()?);
@@ -156,9 +156,9 @@ fn ai_sdk_lines(text: &str) -> Option<Result<String, Told>> {
 fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>> {
     let events = sse::Reader::whole(body).map_err(|_| None)?;
     let mut text = Text::default();
-    let mut members = Map::new();
+    let (mut members, mut half) = (Map::new(), None);
     for event in events.iter().filter(|event| event.data.trim() != "[DONE]") {
-        let read = serde_json::from_str::<Value>(&event.data);
+        let read = lenient_json::read_next(&event.data, &mut half);
         if event.name.as_deref() == Some("error") || read.as_ref().is_ok_and(is_error) {
             text.error = Some(Told(event.data.clone()));
             continue;

@@ -2,6 +2,7 @@
 
 use super::document::WireError;
 use super::error;
+use crate::platform::lenient_json;
 use crate::transport::sse::Event;
 use serde_json::Value;
 use std::fmt::Debug;
@@ -25,12 +26,16 @@ pub trait Assemble: Debug + Send {
 
 /// Assembles the events of one stream in any dialect.
 #[derive(Debug)]
-pub struct Assembler(Box<dyn Assemble>);
+pub struct Assembler {
+    events: Box<dyn Assemble>,
+    /// Half of an emoji whose other half the next event has.
+    half: Option<String>,
+}
 
 impl Assembler {
     /// Creates an assembler for the dialect of `events`.
     pub fn of(events: impl Assemble + 'static) -> Self {
-        Self(Box::new(events))
+        Self { events: Box::new(events), half: None }
     }
 
     /// Handles the next event.
@@ -39,29 +44,29 @@ impl Assembler {
     /// The error that the provider reports within the stream, or an event that is not JSON.
     pub fn push(&mut self, event: &Event) -> Result<(), WireError> {
         if event.data.trim() == "[DONE]" {
-            self.0.done();
+            self.events.done();
             return Ok(());
         }
-        let data: Value = serde_json::from_str(&event.data).map_err(|error| WireError::NotJson {
+        let data = lenient_json::read_next(&event.data, &mut self.half).map_err(|error| WireError::NotJson {
             message: format!("the event at byte {} of the stream: {error}", event.bytes.start),
         })?;
-        if error::filtered(&data).is_some_and(|message| self.0.filtered(&message)) {
+        if error::filtered(&data).is_some_and(|message| self.events.filtered(&message)) {
             return Ok(());
         }
         if let Some(reported) = error::reported(&data) {
             return Err(reported);
         }
-        self.0.push(&data);
+        self.events.push(&data);
         Ok(())
     }
 
     /// Whether the stream has signalled its end; only then may it be used or recorded.
     pub fn complete(&self) -> bool {
-        self.0.complete()
+        self.events.complete()
     }
 
     /// The document so far.
     pub fn document(mut self) -> Value {
-        self.0.document()
+        self.events.document()
     }
 }

@@ -1,5 +1,6 @@
 //! How a dialect's streams are cut into events.
 
+use crate::platform::lenient_json;
 use crate::transport::sse::{self, Event, LIMIT, TooLong};
 use serde_json::{Value, json};
 
@@ -108,7 +109,7 @@ fn number(bytes: &[u8], at: usize) -> usize {
 fn frame_data(headers: &[u8], payload: &[u8]) -> String {
     let headers = texts(headers);
     let header = |wanted: &str| headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
-    let document: Value = serde_json::from_slice(payload).unwrap_or_else(|_| String::from_utf8_lossy(payload).into());
+    let document = lenient_json::read(payload).unwrap_or_else(|_| String::from_utf8_lossy(payload).into());
     let failed = header(":exception-type").or_else(|| header(":error-code"));
     match (failed, header(":event-type")) {
         (Some(kind), _) => {

@@ -8,6 +8,7 @@
 use super::document::{Reader, WireError, text, tokens};
 use super::nuclia_ask_answer::{assembled, citations, paragraphs};
 use crate::cassette::Profile;
+use crate::platform::lenient_json;
 use crate::provider::ErrorKind;
 use crate::provider::chat::Usage;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -175,7 +176,7 @@ pub(crate) fn decode_request(body: &Value) -> Result<AskRequest, WireError> {
 /// [`WireError::Reported`] if the service reports a failure, [`WireError::Cut`] if the last item is missing, else the
 /// member that does not match the dialect.
 pub(crate) fn decode_response(body: &[u8]) -> Result<AskAnswer, WireError> {
-    let (document, skipped) = match serde_json::from_slice::<Value>(body) {
+    let (document, skipped) = match lenient_json::read(body) {
         Ok(document) if document.get("item").is_none() => (document, Vec::new()),
         _ => assembled(body)?,
     };

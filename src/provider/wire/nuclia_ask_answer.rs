@@ -2,6 +2,7 @@
 
 use super::document::{WireError, text};
 use super::nuclia_ask::{AskCitation, Paragraph, READER};
+use crate::platform::lenient_json;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ pub(super) fn assembled(body: &[u8]) -> Result<(Value, Vec<String>), WireError> 
     let (mut document, mut answer, mut skipped) = (Map::new(), String::new(), BTreeSet::new());
     let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).collect();
     for (number, line) in lines.iter().enumerate() {
-        let line: Value = match serde_json::from_slice(line) {
+        let line = match lenient_json::read(line) {
             Ok(line) => line,
             // The truncated last line of a stream that was cut off.
             Err(error) if error.is_eof() && number + 1 == lines.len() => return Err(WireError::Cut),

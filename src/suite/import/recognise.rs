@@ -3,6 +3,7 @@
 
 use super::json::pieces;
 use super::{Format, ImportError, evals, shape};
+use crate::platform::lenient_json::repaired;
 use crate::trace::spans;
 use crate::trace::text::quote;
 use serde_json::Value;
@@ -44,7 +45,7 @@ fn beginning(text: &[u8]) -> Result<Vec<Value>, ImportError> {
         }
         Some(Ok(first)) => Ok(std::iter::once(first).chain(values.map_while(Result::ok)).take(LOOKED_AT).collect()),
         Some(Err(why)) => {
-            if let Some((clean, _)) = spans::repaired(text) {
+            if let Some((clean, _)) = repaired(text) {
                 return beginning(&clean);
             }
             let parts = pieces(text).into_iter().take(LOOKED_AT);

@@ -3,7 +3,8 @@
 //! Ids are hexadecimal digits in OTLP; some exporters write the base64 of protobuf's JSON mapping, and some dumps
 //! decimal numbers. All are read. So are the names in snake case.
 
-use super::{Attributes, Batch, Span, SpanError, SpansError, id_of, langsmith, repaired};
+use super::{Attributes, Batch, Span, SpanError, SpansError, id_of, langsmith};
+use crate::platform::lenient_json::repaired;
 use crate::trace::text::{plural, quote};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

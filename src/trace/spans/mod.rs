@@ -13,7 +13,6 @@ mod messages;
 mod multipart;
 mod protobuf;
 mod published;
-mod repair;
 mod story;
 mod turns;
 
@@ -23,10 +22,10 @@ pub(crate) use messages::{Call, Said};
 pub(crate) use published::REWARD;
 #[cfg(not(front_door_only))]
 pub use published::published;
-pub(crate) use repair::{repaired, without_nan};
 pub(crate) use story::{SpanOperation, Story, stories};
 pub(crate) use turns::{SpanTurn, turns};
 
+use crate::platform::lenient_json::repaired;
 use crate::platform::secrets::Redactor;
 use serde_json::{Map, Value};
 

@@ -1,7 +1,8 @@
 //! Runs of LangSmith as its SDK posts them to `/runs/multipart`: a part for each run, named `post.ID` or `patch.ID`, and one
 //! for each of its large members, `post.ID.inputs` for example. A file may hold the bodies of several requests.
 
-use super::{Batch, SpanError, repaired};
+use super::{Batch, SpanError};
+use crate::platform::lenient_json::repaired;
 use crate::trace::text::quote;
 use memchr::memmem;
 use serde_json::{Map, Value};

@@ -142,7 +142,7 @@ fn lines(more: &str) {
         let muddled = asked["message"].as_str().is_some_and(|message| message.contains("muddled"));
         let answer = match more {
             "plainly" => answer,
-            "surrogate" => String::from(r#"{"answer": "half a pair: \ud83d"}"#),
+            "number" => String::from(r#"{"answer": "so", "score": NaN}"#),
             _ if muddled => json!({"text": answer}).to_string(),
             _ => json!({"answer": answer}).to_string(),
         };
@@ -310,14 +310,14 @@ fn an_agent_that_prints_words_in_place_of_json_is_an_error_that_shows_them() {
 
 #[test]
 fn a_line_that_is_no_json_is_an_error_at_once_that_quotes_it_and_no_outage() {
-    let stage = stage("lines surrogate", "");
+    let stage = stage("lines number", "");
     warranty(&stage, ".");
     // Waiting for this limit would take longer than the test may.
     stage.project.edit("agent.yaml", "cases:", "limits: {turn: 3600s}\ncases:");
     let outcome = run(&stage, &["--mode", "live"]);
     outcome.expect_code(3);
     let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["is no JSON: ", r#"it begins with: {"answer": "half a pair: \ud83d"}"#, "write the reply as JSON"] {
+    for words in ["is no JSON: ", r#"it begins with: {"answer": "so", "score": NaN}"#, "write the reply as JSON"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(!said.contains("DOWN") && !said.contains("target.answer"), "{said}");

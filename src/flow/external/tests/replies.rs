@@ -57,6 +57,9 @@ fn json_plain_text_and_streams_of_the_usual_shapes_are_read() {
     ] {
         assert_eq!(text(kind, body), "It is 60 months.", "{body}");
     }
+    let in_two = r#"data: {"answer":"By \ud83d"}"#.to_owned() + "\n\n" + r#"data: {"answer":"\udeb2."}"# + "\n\n";
+    assert_eq!(text("text/event-stream", &in_two), "By 🚲.", "JavaScript cuts texts within an emoji");
+    assert_eq!(text("application/json", r#"{"answer":"By \ud83d"}"#), "By \u{fffd}");
     let chat = r#"{"choices":[{"message":{"role":"assistant","content":"It is 60 months."}}]}"#;
     assert_eq!(answer("application/json", chat, &AnswerAt::OpenAi).expect("an answer").0, "It is 60 months.");
 }
@@ -125,8 +128,8 @@ fn a_reply_that_cannot_be_read_says_its_content_type_and_its_beginning() {
         ),
         (
             "application/json",
-            r#"{"answer":"\ud800"}"#,
-            r#"(application/json) is no JSON: unexpected end of hex escape at line 1 column 18; it begins with: {"answer":"\ud800"}"#,
+            r#"{"answer":"\x"}"#,
+            r#"(application/json) is no JSON: invalid escape at line 1 column 13; it begins with: {"answer":"\x"}"#,
         ),
         (
             "application/json",
