@@ -101,7 +101,8 @@ pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Event {
 /// Next step after a text without calls. `said` is the kind of text (`free_text`, `empty`, `refusal`, …), `embeds`
 /// whether it embeds an artifact of this turn, `known` whether every embedded artifact exists.
 pub(super) fn next(progress: Progress, said: &str, embeds: bool, known: bool) -> Next {
-    let text = matches!(said, "free_text" | "cut_off");
+    // What is embedded is whole, wherever the words after it end.
+    let text = said == "free_text" || said == "cut_off" && progress.found;
     let reminded = progress.state == State::AnsweringReminded;
     match progress.state {
         State::Asking => Next::FeedBack(Missing::Call),
@@ -160,6 +161,8 @@ mod tests {
         assert_eq!(next(progress, "free_text", false, true), Next::Deliver);
         assert_eq!(next(progress, "empty", false, true), Next::FeedBack(Missing::Answer));
         assert_eq!(next(progress, "refusal", false, true), Next::FeedBack(Missing::Answer));
+        assert_eq!(next(progress, "cut_off", false, true), Next::FeedBack(Missing::Answer));
+        assert_eq!(next(Progress { found: true, ..progress }, "cut_off", true, true), Next::Deliver);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{React, prompts, style};
 use crate::flow::tools::{Declaration, End, Refusal};
 use crate::flow::turn::{Completed, Turn};
 use crate::flow::{Abort, digest};
-use crate::provider::chat::{Role, ToolCall, ToolChoice};
+use crate::provider::chat::{Finish, Role, ToolCall, ToolChoice};
 use crate::settings::Enforcement;
 use crate::trace::{Logged, ToolResult};
 use serde_json::Value;
@@ -191,7 +191,8 @@ impl Turn<'_, React> {
         let offered = self.offered(None);
         let Some(completion) = self.request(ToolChoice::None, offered).await? else { return Ok(()) };
         let text = in_range(style::without_filler(&completion.text), self.own.relevant.len());
-        if text.is_empty() || completion.refused || !completion.calls.is_empty() {
+        let is_cut_off = completion.finish == Finish::Length;
+        if text.is_empty() || is_cut_off || completion.refused || !completion.calls.is_empty() {
             return self.take(Happened::NoAnswer);
         }
         self.own.answer = text;

@@ -135,12 +135,14 @@ pub(super) enum Said {
     Nothing(&'static str),
 }
 
-/// Reads the completion of stage 2 to what was `asked`. A text cut off by the token limit is delivered as it is.
+/// Reads the completion of stage 2 to what was `asked`. The user cannot tell a text that the token limit cut off from a
+/// whole one.
 pub(super) fn said(completion: &Completed, refusal: &str, asked: &str) -> Said {
     match completion {
         Completed { calls, .. } if !calls.is_empty() => Said::Calls,
         Completed { refused: true, .. } => Said::Nothing("refusal"),
         Completed { finish: Finish::ContentFilter, .. } => Said::Nothing("content_filter"),
+        Completed { finish: Finish::Length, .. } => Said::Nothing("cut_off"),
         Completed { text, .. } if is_blank(text) => Said::Nothing("empty"),
         Completed { text, .. } if says(text, refusal) || only_refuses(text, asked) => Said::Refusal,
         _ => Said::Answer,
@@ -211,7 +213,7 @@ mod tests {
         let filtered = Completed { finish: Finish::ContentFilter, ..completion("Well") };
         assert_eq!(said(&filtered, "No."), Said::Nothing("content_filter"));
         let cut_off = Completed { finish: Finish::Length, ..completion("Well") };
-        assert_eq!(said(&cut_off, "No."), Said::Answer);
+        assert_eq!(said(&cut_off, "No."), Said::Nothing("cut_off"));
     }
 
     #[test]

@@ -106,8 +106,7 @@ fn outcome(trace: &Trace) -> (CellVerdict, String) {
                 if text.is_empty() {
                     return (CellVerdict::Wrong, "an empty answer".to_owned());
                 }
-                // The states of a flow say what it delivers; those of an agent outside are unknown.
-                if outside && FAULTY_TEXTS.iter().any(|faulty| faulty.starts_with(text) || text.contains(faulty)) {
+                if FAULTY_TEXTS.iter().any(|faulty| faulty.starts_with(text) || text.contains(faulty)) {
                     return (CellVerdict::Wrong, format!("a broken answer was delivered as the answer: {text}"));
                 }
                 if degraded.is_empty() {

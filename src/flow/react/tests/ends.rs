@@ -80,7 +80,8 @@ fn a_model_that_times_out_is_asked_again_with_a_shorter_context_and_the_user_is_
 #[test]
 fn what_was_found_is_given_when_the_answer_does_not_come() {
     let found = [search("warranty", "direct"), grades(&[1, 2], true)];
-    for broken in [vec![Says::TimesOut, Says::TimesOut], vec![Says::Text(" ")], vec![Says::Late]] {
+    let cut_off = vec![Says::Ends("24 mon", Finish::Length)];
+    for broken in [vec![Says::TimesOut, Says::TimesOut], vec![Says::Text(" ")], vec![Says::Late], cut_off] {
         let played = play([found.to_vec(), broken].concat(), &["How long?"]);
         let (text, end) = played.end();
         assert_eq!((end, played.took("partial_result")), ("answered", 1), "{text}");
@@ -97,6 +98,8 @@ fn a_turn_that_found_nothing_ends_in_an_error_that_says_why() {
         assert_eq!(played.end().1, kind);
     }
     let played = play([in_vain(), vec![Says::Text("")]].concat(), &["What is a zeppelin?"]);
+    assert_eq!(played.end().1, "no_answer");
+    let played = play([in_vain(), vec![Says::Ends("A zep", Finish::Length)]].concat(), &["What is a zeppelin?"]);
     assert_eq!(played.end().1, "no_answer");
 }
 

@@ -15,7 +15,7 @@ use crate::knowledge::{
 };
 use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
 use crate::provider::ChatModel;
-use crate::provider::chat::{ChatRequest, Role};
+use crate::provider::chat::{ChatRequest, Finish, Role};
 use crate::settings::{Enforcement, Limits};
 use crate::trace::{Event as Recorded, Moved, TurnOutcome};
 use serde_json::json;

@@ -22,7 +22,7 @@ fn ways() -> Vec<(&'static str, Vec<Says>, &'static str)> {
         ("north", vec![strange("warranty"), Says::Text("24 months [1].")], "answered"),
         ("north", vec![retrieve("zeppelin"), Says::Text(REFUSAL)], "refused"),
         ("north", vec![retrieve("zeppelin"), Says::Text("It is 42.")], "answered"),
-        ("north", vec![retrieve("warranty"), Says::Ends("24 mon", Finish::Length)], "answered"),
+        ("north", vec![retrieve("warranty"), Says::Ends("24 mon", Finish::Length)], "no_answer"),
         ("east", vec![], "unknown_tenant"),
         ("north", vec![Says::Text("24 months, I think.")], "no_tool_call"),
         ("north", vec![Says::Refuses], "no_tool_call"),
