@@ -49,11 +49,20 @@ pub(super) fn run(given: &Judge) -> Result<Exit, Problem> {
         output::remark(&why);
         return Ok(Exit::Failed);
     }
-    let failures = failures(graded.tasks.iter().zip(&graded.outcomes));
+    let failed =
+        graded.tasks.iter().zip(&graded.outcomes).filter_map(|(task, outcome)| Some((task, outcome.as_ref().err()?)));
+    let kept = graded.kept.iter().map(|(place, why)| (&graded.tasks[*place], why));
+    let failures = failures(failed.chain(kept));
     if failures.is_empty() {
         return Ok(Exit::Passed);
     }
     output::remark(&failures);
+    if !graded.kept.is_empty() {
+        output::remark(&format!(
+            "{} of these answers keep their grades from an earlier `--mode live`",
+            graded.kept.len()
+        ));
+    }
     Ok(Exit::Incomplete)
 }
 
@@ -178,12 +187,10 @@ fn provenance(outcomes: &[Result<Graded, TrialError>]) -> String {
 }
 
 /// Why answers were not graded: one message per cause.
-fn failures<'a>(outcomes: impl Iterator<Item = (&'a GradingTask, &'a Result<Graded, TrialError>)>) -> String {
+fn failures<'a>(failed: impl Iterator<Item = (&'a GradingTask, &'a TrialError)>) -> String {
     let mut causes: BTreeMap<&str, (usize, &GradingTask, &TrialError)> = BTreeMap::new();
-    for (task, outcome) in outcomes {
-        if let Err(why) = outcome {
-            causes.entry(&why.cause).or_insert((0, task, why)).0 += 1;
-        }
+    for (task, why) in failed {
+        causes.entry(&why.cause).or_insert((0, task, why)).0 += 1;
     }
     let told = causes.into_values().map(|(count, task, why)| {
         let label = why.kind.label();

@@ -2,7 +2,7 @@
 //! updates verdicts and reports.
 
 use super::{Mode, Unlisted};
-use crate::grader::{self, Graded, Grader, GradingTask, Scope, Tally};
+use crate::grader::{self, Graded, Grader, GradingTask, ItemGrade, Scope, Tally};
 use crate::plan::Plan;
 use crate::platform::files::{self, LockError};
 use crate::platform::secrets;
@@ -12,7 +12,7 @@ use crate::suite::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_t
 use crate::suite::recordings::{self, Unwritable};
 use crate::trace::text::line;
 use crate::trace::{
-    self, GRADE_VERSION, Grade, GradeKind, GradeValue, MeasuredAgreement, Passages, TrialError, TrialErrorKind,
+    self, GRADE_VERSION, Grade, GradeKind, GradeValue, Grades, MeasuredAgreement, Passages, TrialError, TrialErrorKind,
 };
 use crate::transport::Budget;
 use crate::trial::{ModelAccess, SetupError, Variables};
@@ -54,6 +54,8 @@ pub(crate) struct GradedRun {
     pub tasks: Vec<GradingTask>,
     /// Result for each answer, in the same order; equal contents were graded once.
     pub outcomes: Vec<Result<Graded, TrialError>>,
+    /// Answers that this command did not grade and that keep the grades of an earlier live one, with why.
+    pub kept: Vec<(usize, TrialError)>,
     /// Number of distinct contents.
     pub contents: usize,
     /// Verdicts of the folder with the grades; `None` if no answer was graded and nothing was written.
@@ -139,11 +141,13 @@ pub(crate) fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun
         distinct.entry(hash).or_insert(task);
     }
     let contents: Vec<(&str, &GradingTask)> = distinct.into_iter().collect();
-    let found = outcomes(&grader, options, &contents)?;
+    let mut found = outcomes(&grader, options, &contents)?;
+    let kept = keep_earlier(folder, &mut found);
+    let kept = (0..).zip(&hashes).filter_map(|(place, hash)| Some((place, kept.get(hash)?.clone()))).collect();
     let contents = contents.len();
-    let stopped = || Err(stopped("it was not reached"));
+    let stopped = || Err(stopped("it was not reached", options.mode));
     let outcomes: Vec<_> = hashes.iter().map(|hash| found.get(hash).cloned().unwrap_or_else(stopped)).collect();
-    let mut graded = GradedRun { rubric: grader.rubric().clone(), tasks, outcomes, contents, evaluated: None };
+    let mut graded = GradedRun { rubric: grader.rubric().clone(), tasks, outcomes, kept, contents, evaluated: None };
     if graded.outcomes.iter().any(Result::is_ok) {
         let rows = rows(&graded, &hashes, grader.digest());
         let unwritten = |error| GradingError::Write { folder: folder.to_owned(), error };
@@ -242,14 +246,47 @@ fn outcomes(
     });
     let reason = grader.access().budget().reason().unwrap_or("it was not reached");
     for (hash, _) in &wanted {
-        asked.entry((*hash).to_owned()).or_insert_with(|| Err(stopped(reason)));
+        asked.entry((*hash).to_owned()).or_insert_with(|| Err(stopped(reason, options.mode)));
     }
     outcomes.extend(asked);
     Ok(outcomes)
 }
 
-fn stopped(reason: &str) -> TrialError {
-    let detail = vec!["what was recorded is kept; the same command continues from there".to_owned()];
+/// Puts the live grades of the folder in place of outcomes without any, and returns what these were. No recording holds
+/// such grades, and a content names the whole input: answer, rubric and model.
+fn keep_earlier(folder: &Path, found: &mut Outcomes) -> BTreeMap<String, TrialError> {
+    let grades = Grades::read(folder).ok().filter(|grades| !grades.are_edited()).unwrap_or_default();
+    let mut earlier: BTreeMap<&str, Vec<&Grade>> = BTreeMap::new();
+    for grade in grades.iter().filter(|grade| !grade.item.is_empty() && grade.recorded_at.is_none()) {
+        let rows = earlier.entry(&grade.content).or_default();
+        // Equal contents have equal grades: those of the first answer stand for all.
+        if rows.first().is_none_or(|first| first.is_of_answer_of(grade)) {
+            rows.push(grade);
+        }
+    }
+    let mut kept = BTreeMap::new();
+    for (hash, outcome) in found {
+        let (Err(why), Some(rows)) = (&*outcome, earlier.get(hash.as_str())) else { continue };
+        kept.insert(hash.clone(), why.clone());
+        let items = rows.iter().map(|row| ItemGrade {
+            item: row.item.clone(),
+            grade: row.value,
+            quote: row.evidence.clone(),
+            reason: row.reason.clone(),
+        });
+        *outcome = Ok(Graded { items: items.collect(), from: rows[0].from.clone(), recorded_at: None });
+    }
+    kept
+}
+
+fn stopped(reason: &str, mode: Mode) -> TrialError {
+    let then = match mode {
+        Mode::Live => {
+            "live grades are not recorded: the same command starts from the beginning; with `--mode record`, it can be continued"
+        }
+        Mode::Record | Mode::Replay => "what was recorded is kept; the same command continues from there",
+    };
+    let detail = vec![then.to_owned()];
     TrialError { kind: TrialErrorKind::Stopped, message: reason.to_owned(), cause: reason.to_owned(), detail }
 }
 

@@ -96,6 +96,13 @@ pub struct Grade {
     pub of: u32,
 }
 
+impl Grade {
+    /// Whether both grade the same answer of the same trial.
+    pub(crate) fn is_of_answer_of(&self, other: &Self) -> bool {
+        (&self.trial, self.conversation, self.turn) == (&other.trial, other.conversation, other.turn)
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0

@@ -145,6 +145,24 @@ fn recording_asks_only_for_what_is_missing_within_its_bound() {
 }
 
 #[test]
+fn live_grades_stay_until_others_take_their_place_and_are_not_called_recorded() {
+    let project = ran(|_| ());
+    project.edit("fixtures/simulator/fernlight.yaml", "pace: real", "pace: declared");
+    let simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
+    let live = |most: &str| judged(&project, &["--mode", "live", "--jobs", "1", "--max-calls", most]);
+    let graded = || rows(&project).iter().filter(|row| row["verdict"] != "not graded").count();
+    let first = live("8");
+    first.expect_code(3);
+    assert!(first.stderr.contains("the same command starts from the beginning"), "{}", first.stderr);
+    let before = graded();
+    let shorter = live("4");
+    drop(simulator);
+    shorter.expect_code(3);
+    assert!(shorter.stderr.contains("keep their grades from an earlier `--mode live`"), "{}", shorter.stderr);
+    assert!(before > 0 && graded() == before, "{before}, then {}", graded());
+}
+
+#[test]
 fn a_rubric_with_mistakes_is_refused_with_its_lines() {
     let project = ran(|_| ());
     project.edit("scenarios/rubric.yaml", "provider: simulator", "provider: simulater");
