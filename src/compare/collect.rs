@@ -9,7 +9,7 @@ use crate::plan::{Plan, PlannedScenario};
 use crate::scenario::{Criterion, GateKind, Target, parse_target};
 use crate::stats::quantile::median;
 use crate::trace::normalise::same_question;
-use crate::trace::{Arm, Member, Mode, Trace, What};
+use crate::trace::{Arm, Mode, Trace, What};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -145,10 +145,8 @@ impl<'p> Collector<'p> {
         }
         let usage = case.figures.usage.get_or_insert_default();
         usage.add_calls(trace, seen.cost);
-        let lacks_times = trace.lacks(Member::Took) || trace.lacks(Member::Answers);
-        let is_timed = trace.evidence.mode != Mode::Imported || !lacks_times;
         for turn in turns(planned, trace) {
-            let time = usage.add_turn(turn.ended().map(|end| (&end.outcome, end.took_us)), is_timed);
+            let time = usage.add_turn(trace, turn.ended().map(|end| (&end.outcome, end.took_us)));
             if let Some(time) = time {
                 case.figures.times.entry(trial.lane.repetition).or_default().push(time);
             }

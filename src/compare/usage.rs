@@ -1,7 +1,7 @@
 //! Usage of a case's trials, for side-by-side figures: calls, tokens, times, citations.
 
 use crate::metric::taken::{Taken, plus};
-use crate::trace::{Member, Mode, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{Member, Mode, SOURCES, ToolResult, Trace, TurnOutcome, What};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -12,6 +12,9 @@ pub(crate) struct Usage {
     pub turns: u64,
     /// Queries that were answered.
     pub answers: u64,
+    /// Answers whose sources the trace does not show: they count in neither of the next two.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hidden_sources: u64,
     /// Answers that name a source.
     pub citing: u64,
     /// Sources that answers name.
@@ -46,6 +49,7 @@ impl Default for Usage {
         Self {
             turns: 0,
             answers: 0,
+            hidden_sources: 0,
             citing: 0,
             citations: 0,
             model_calls: 0,
@@ -108,10 +112,12 @@ impl Usage {
         self.turns == 0 || !self.turns_us.is_empty()
     }
 
-    /// Adds one query: how it ended and after how long, if that was recorded; `None` for one that never ended. Returns what was
-    /// added to the times.
-    pub(super) fn add_turn(&mut self, ended: Option<(&TurnOutcome, u64)>, is_timed: bool) -> Option<u64> {
+    /// Adds one query of a trace: how it ended and after how long, if that was recorded; `None` for one that never ended. Returns
+    /// what was added to the times.
+    pub(super) fn add_turn(&mut self, trace: &Trace, ended: Option<(&TurnOutcome, u64)>) -> Option<u64> {
         self.turns += 1;
+        let lacks_times = trace.lacks(Member::Took) || trace.lacks(Member::Answers);
+        let is_timed = trace.evidence.mode != Mode::Imported || !lacks_times;
         let answered = ended.and_then(|(outcome, took_us)| match outcome {
             TurnOutcome::Answered(answer) => Some((answer, took_us)),
             TurnOutcome::Failed { .. } => None,
@@ -120,16 +126,24 @@ impl Usage {
         self.turns_us.extend(time);
         if let Some((answer, _)) = answered {
             self.answers += 1;
+            let hidden = trace.lacks(Member::Sources) || answer.hides(SOURCES);
+            self.hidden_sources += u64::from(hidden && answer.sources.is_empty());
             self.citing += u64::from(!answer.sources.is_empty());
             self.citations += answer.sources.len() as u64;
         }
         time
     }
 
+    /// Answers whose sources are known.
+    pub(super) fn shown_answers(&self) -> u64 {
+        self.answers.saturating_sub(self.hidden_sources)
+    }
+
     /// Adds the usage of other trials.
     pub(super) fn add(&mut self, other: &Self) {
         self.turns += other.turns;
         self.answers += other.answers;
+        self.hidden_sources += other.hidden_sources;
         self.citing += other.citing;
         self.citations += other.citations;
         self.model_calls += other.model_calls;
@@ -150,7 +164,8 @@ impl Usage {
             [self.model_calls, self.tool_calls, self.service_answers, self.citations, self.turns, self.held, self.new];
         let tokens = [self.input_tokens, self.output_tokens, self.service_tokens];
         calls.into_iter().chain(tokens.into_iter().flatten()).all(|figure| figure <= most)
-            && self.citing <= self.answers
+            && self.citing <= self.shown_answers()
+            && self.hidden_sources <= self.answers
             && self.answers <= self.turns
             && self.turns_us.len() as u64 <= self.turns
             && self.turns_us.iter().filter(|time| **time != u64::MAX).all(|time| *time <= most)
@@ -188,4 +203,26 @@ pub(super) fn read_times_by_repetition<'de, D: Deserializer<'de>>(
     let all = BTreeMap::<u32, Vec<Option<u64>>>::deserialize(text)?;
     let read = |times: Vec<Option<u64>>| times.into_iter().map(|time| time.unwrap_or(u64::MAX)).collect();
     Ok(all.into_iter().map(|(number, times)| (number, read(times))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::sample::{good, plan};
+    use crate::trace::Answer;
+
+    #[test]
+    fn an_answer_whose_sources_are_unseen_is_no_answer_without_sources() {
+        let mut trace = good(&plan("[{case: one, ask: q}]", "[]", 1), 0);
+        let hidden = |trace: &Trace, unseen: &[&str]| {
+            let unseen = unseen.iter().map(|member| (*member).to_owned()).collect();
+            let mut usage = Usage::default();
+            usage.add_turn(trace, Some((&TurnOutcome::Answered(Answer { unseen, ..Answer::default() }), 1)));
+            (usage.answers, usage.hidden_sources, usage.shown_answers())
+        };
+        assert_eq!(hidden(&trace, &[]), (1, 0, 1));
+        assert_eq!(hidden(&trace, &[SOURCES]), (1, 1, 0));
+        trace.evidence.mode = Mode::Imported;
+        assert_eq!(hidden(&trace, &[]), (1, 1, 0), "messages have no list of sources");
+    }
 }

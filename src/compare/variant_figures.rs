@@ -55,16 +55,21 @@ const TAKEN: [Taken; 9] = [
         quantile(taken, 0.5)
     }),
     ("turn p95", "The time that 95 of 100 queries do not exceed.", Unit::Seconds, |taken| quantile(taken, 0.95)),
-    ("citations", "Sources that an answer names.", Unit::Number, |taken| {
-        if taken.answers == 0 { without("no query was answered") } else { mean(Some(taken.citations), taken.answers) }
-    }),
-    ("citing answers", "Answers that name a source.", Unit::Share, |taken| {
-        if taken.answers == 0 { without("no query was answered") } else { mean(Some(taken.citing), taken.answers) }
-    }),
+    ("citations", "Sources that an answer names.", Unit::Number, |taken| cited(taken, taken.citations)),
+    ("citing answers", "Answers that name a source.", Unit::Share, |taken| cited(taken, taken.citing)),
 ];
 
 pub(super) fn without(why: &str) -> Cell {
     Cell { not_measured: why.to_owned(), ..Cell::default() }
+}
+
+/// A figure of the sources that answers name, per answer that shows them.
+fn cited(taken: &Usage, sum: u64) -> Cell {
+    match (taken.answers, taken.shown_answers()) {
+        (0, _) => without("no query was answered"),
+        (_, 0) => without("no answer shows its sources"),
+        (_, shown) => mean(Some(sum), shown),
+    }
 }
 
 fn mean(sum: Option<u64>, of: u64) -> Cell {

@@ -95,7 +95,7 @@ pub(crate) struct InCase {
     /// The median time of a query in seconds; `None` where it got no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<f64>,
-    /// Sources that an answer names, on average; `None` without an answer.
+    /// Sources that an answer names, on average; `None` without an answer that shows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citations: Option<f64>,
     /// A trial to look at: of the first repetition that fails under any variant, otherwise the first.
@@ -324,7 +324,7 @@ fn in_case(case: &CaseFigures, repetition: Option<u32>) -> InCase {
         input_tokens: taken.input_tokens.map(a_turn),
         output_tokens: taken.output_tokens.map(a_turn),
         turn: case.turn_us.map(|us| us as f64 / 1e6),
-        citations: (taken.answers > 0).then(|| taken.citations as f64 / taken.answers as f64),
+        citations: (taken.shown_answers() > 0).then(|| taken.citations as f64 / taken.shown_answers() as f64),
     }
 }
 

@@ -83,6 +83,27 @@ fn calls_tokens_times_and_citations_stand_beside_each_other() {
 }
 
 #[test]
+fn answers_that_do_not_show_their_sources_count_in_no_figure_of_citations() {
+    let mut run = run();
+    for case in run.cases.iter_mut().filter(|case| case.variant == "b") {
+        let usage = case.usage.as_mut().expect("kept");
+        (usage.hidden_sources, usage.citing, usage.citations) = (usage.answers, 0, 0);
+    }
+    let a = run.cases.iter_mut().find(|case| case.variant == "a").expect("a case");
+    let usage = a.usage.as_mut().expect("kept");
+    (usage.hidden_sources, usage.answers, usage.turns) = (1, usage.answers + 1, usage.turns + 1);
+    let found = compare_variants(&run, &[], 0.02).expect("comparable");
+    for key in ["citations", "citing answers"] {
+        let cells = &found.figures.iter().find(|figure| figure.key == key).expect("a figure").cells;
+        assert_eq!(cells[0].value, Some(if key == "citations" { 2.0 } else { 1.0 }), "{key}");
+        assert_eq!(cells[1], without("no answer shows its sources"), "{key}");
+    }
+    assert!(
+        found.cases.iter().all(|case| case.variants[1].citations.is_none() && case.variants[0].citations == Some(2.0))
+    );
+}
+
+#[test]
 fn tokens_that_a_service_does_not_tell_are_not_measured_and_never_0() {
     let mut run = run();
     run.cases[0].usage.as_mut().expect("kept").input_tokens = None;

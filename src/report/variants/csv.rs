@@ -96,7 +96,7 @@ fn in_case(one: &InCase) -> [(&'static str, Unit, Cell); 7] {
         ("input tokens", Unit::Number, known(one.input_tokens, silent)),
         ("output tokens", Unit::Number, known(one.output_tokens, silent)),
         ("turn p50", Unit::Seconds, known(one.turn, "falls on a query without an answer")),
-        ("citations", Unit::Number, known(one.citations, "no query was answered")),
+        ("citations", Unit::Number, known(one.citations, "no answer that shows its sources")),
     ]
 }
 
