@@ -35,6 +35,14 @@ fn precision_counts_citations_and_recall_counts_evidence() {
 }
 
 #[test]
+fn evidence_that_is_written_twice_counts_once() {
+    let tell = |s: Story| s.search(&["doc#1"]).answer("so", &[("internal", "doc#1")]);
+    let evidence = "{evidence: [doc#1, 'https://a.example/b', doc#1, 'https://a.example/b/']}";
+    let units = ["turn 1, doc#1: yes", "turn 1, https://a.example/b: evidence, and not cited"];
+    assert_eq!(observe("citation_recall", evidence, tell), units);
+}
+
+#[test]
 fn a_nugget_is_held_by_any_of_its_spellings_and_vital_ones_count_alone() {
     let nuggets = "{nuggets: [{any_of: [38 to 46 ohms, 38–46 Ω]}, {any_of: [replace the coil], vital: false}]}";
     let tell = |s: Story| s.answer("It is 38 TO\n46 ohms.", &[]);

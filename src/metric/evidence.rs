@@ -11,6 +11,8 @@ use super::turns::{is_traceable, names, untraceable};
 use super::{Member, Metric, Observation, TrialView, quote};
 use crate::plan::ResolvedCase;
 use crate::settings::catalogue::Units;
+use crate::trace::citations::one_spelling;
+use std::collections::BTreeSet;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
@@ -74,7 +76,9 @@ impl Metric for Evidence {
                     }
                 }
                 Of::Recall => {
-                    for wanted in evidence {
+                    // A list from a table or from judgements of another tool may repeat an id.
+                    let mut counted = BTreeSet::new();
+                    for wanted in evidence.iter().filter(|wanted| counted.insert(one_spelling(wanted))) {
                         push(wanted, cited.iter().any(|id| names(wanted, id)), "evidence, and not cited");
                     }
                 }
