@@ -15,11 +15,17 @@ pub struct Flip {
     pub variant_a: String,
     /// The variant under B.
     pub variant_b: String,
-    /// Trials passed and run under A, over the repetitions that both sides have; over all of them where an unpaired
-    /// one ends a clean record.
+    /// Trials passed and run under A.
     pub a: Passes,
     /// Trials passed and run under B.
     pub b: Passes,
+    /// Those of A in the repetitions that both sides have, where that leaves some out: by these it is worse or better,
+    /// unless they are equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub both_a: Option<Passes>,
+    /// Those of B in the repetitions that both sides have, where that leaves some out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub both_b: Option<Passes>,
     /// Whether B is worse.
     pub worse: bool,
     /// A trial of A as evidence; `None` when A is a baseline file.
@@ -28,6 +34,24 @@ pub struct Flip {
     pub trial_b: Option<String>,
     /// The first expectation that the failing trial did not meet.
     pub why: String,
+}
+
+impl Flip {
+    /// Trials passed before and after: `3/3 passed, then 2/5 (3/3 and 0/3 in the repetitions that both have)`.
+    pub(crate) fn counts(&self) -> String {
+        format!("{} passed, then {}{}", share(self.a), share(self.b), self.in_both())
+    }
+
+    /// Trials passed in the repetitions that both sides have, in brackets; empty if these are all.
+    pub(crate) fn in_both(&self) -> String {
+        self.both_a.zip(self.both_b).map_or_else(String::new, |(a, b)| {
+            format!(" ({} and {} in the repetitions that both have)", share(a), share(b))
+        })
+    }
+}
+
+fn share(passes: Passes) -> String {
+    format!("{}/{}", passes.passed, passes.trials)
 }
 
 /// Passes of one case on both sides, over the repetitions that both have.
@@ -84,10 +108,12 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
         for (a, b) in &pair.rows {
             let paired = a.paired(b, CASES);
             let ((mut passed_a, mut trials_a), (mut passed_b, mut trials_b)) = (paired.a, paired.b);
+            let all = [(a.passed, a.trials), (b.passed, b.trials)];
+            let both = ([paired.a, paired.b] != all).then_some((paired.a.into(), paired.b.into()));
             // An unpaired repetition counts if it ends a clean record.
             let clean = |case: &CaseFigures| case.trials > 0 && case.passed == case.trials;
             if passed_a == passed_b && trials_a > 0 && clean(a) != clean(b) {
-                ((passed_a, trials_a), (passed_b, trials_b)) = ((a.passed, a.trials), (b.passed, b.trials));
+                [(passed_a, trials_a), (passed_b, trials_b)] = all;
             }
             if trials_a == 0 || passed_a * trials_b == passed_b * trials_a {
                 continue;
@@ -95,11 +121,8 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
             let gap = passed_b as f64 / trials_b as f64 - passed_a as f64 / trials_a as f64;
             let none = |case: &CaseFigures| case.passed == 0;
             let whole = clean(a) && none(b) || clean(b) && none(a);
-            let flip = Flip {
-                a: (passed_a, trials_a).into(),
-                b: (passed_b, trials_b).into(),
-                ..flip(pair, (a, b), gap < 0.0)
-            };
+            let (both_a, both_b) = both.unzip();
+            let flip = Flip { both_a, both_b, ..flip(pair, (a, b), gap < 0.0) };
             if whole { &mut flips } else { &mut changes }.push((gap, flip));
         }
     }
@@ -126,6 +149,8 @@ fn flip(pair: &Pair<'_>, (a, b): (&CaseFigures, &CaseFigures), worse: bool) -> F
         variant_b: b.variant.clone(),
         a: (a.passed, a.trials).into(),
         b: (b.passed, b.trials).into(),
+        both_a: None,
+        both_b: None,
         worse,
         trial_a: one.map(|trial| trial.id.clone()),
         trial_b: other.map(|trial| trial.id.clone()),
@@ -135,7 +160,7 @@ fn flip(pair: &Pair<'_>, (a, b): (&CaseFigures, &CaseFigures), worse: bool) -> F
 
 #[cfg(test)]
 mod tests {
-    use super::super::{pairing::pair, sample::summary};
+    use super::super::{RepetitionCounts, pairing::pair, sample::summary};
     use super::*;
 
     #[test]
@@ -149,6 +174,22 @@ mod tests {
         assert_eq!(flips_of, [], "one of two still passes: a change");
         assert!(!flips(&pair(&twice, &once).pairs).1[0].worse);
         assert_eq!(flips(&pair(&once, &summary("b", &[("one", 2, 2)])).pairs), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_share_is_that_of_all_repetitions_and_those_of_both_stand_beside_it() {
+        let a = summary("a", &[("one", 3, 3)]);
+        let mut b = summary("b", &[("one", 2, 5)]);
+        b.cases[0].repetitions.insert(
+            CASES.into(),
+            (1..=5)
+                .map(|repetition| RepetitionCounts { repetition, successes: u64::from(repetition > 3), n: 1 })
+                .collect(),
+        );
+        let found = flips(&pair(&a, &b).pairs).1;
+        assert_eq!(found[0].counts(), "3/3 passed, then 2/5 (3/3 and 0/3 in the repetitions that both have)");
+        let same = flips(&pair(&a, &summary("b", &[("one", 2, 3)])).pairs).1;
+        assert_eq!((same[0].counts().as_str(), same[0].both_a), ("3/3 passed, then 2/3", None));
     }
 
     #[test]

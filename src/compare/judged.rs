@@ -127,10 +127,12 @@ fn alike(a: &Measured, b: &Measured) -> bool {
         && a.proxy == b.proxy
 }
 
-/// A criterion as it is measured: `latency_p95 <= 10s` over the flow react.
+/// A criterion as it is measured: `latency_p95 <= 10s` over the flow react; a grade whose agreement with people is not
+/// known is a proxy.
 fn counted(measured: &Measured) -> String {
     let flow = measured.flow.as_ref().map_or_else(String::new, |flow| format!(" over the flow {flow}"));
-    format!("`{} {}`{flow}", measured.metric, measured.target)
+    let proxy = if measured.proxy { " as a proxy" } else { "" };
+    format!("`{} {}`{flow}{proxy}", measured.metric, measured.target)
 }
 
 fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Tested {
@@ -315,6 +317,8 @@ mod tests {
         a.criteria.push(Measured { key: "T".into(), limit_us: Some(1), ..cases_row() });
         b.criteria.push(Measured { key: "T".into(), limit_us: Some(2), ..cases_row() });
         b.criteria.push(Measured { key: "N".into(), ..cases_row() });
+        a.criteria.push(Measured { key: "P".into(), proxy: true, ..cases_row() });
+        b.criteria.push(Measured { key: "P".into(), ..cases_row() });
         a.criteria.push(Measured { key: "F".into(), ..cases_row() });
         b.criteria.push(Measured { key: "F".into(), flow: Some("react".into()), ..cases_row() });
         let mut notes = Vec::new();
@@ -324,5 +328,7 @@ mod tests {
             ["cases", TURN_TIME, "turn time (p95)"]
         );
         assert!(notes[0].starts_with("T: not compared") && notes[1] == "N: not compared, only b measures it");
+        let proxy = "P: not compared, a measures `case_pass_rate = 100%` as a proxy and b `case_pass_rate = 100%`";
+        assert_eq!(notes[2], proxy);
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     for pair in pairs {
         let run = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0);
         let medians: Vec<_> = run.clone().filter_map(|(a, b)| medians_of(a, b)).collect();
-        let timed = run.filter(|(a, b)| a.is_timed() && b.is_timed()).count();
+        let timed = run.filter(|(a, b)| a.is_timed() && b.is_timed() && share_repetitions(a, b)).count();
         found.unanswered += u64::from(medians.len() < timed);
         // A time of 0 has no logarithm: the clock's own step stands for it.
         let log = |micros: u64| (micros.max(1) as f64).ln();
@@ -41,6 +41,11 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     }
     found.medians = (median(&mut ours), median(&mut theirs));
     found
+}
+
+/// Whether both have the times of a repetition, or one does not say which are of which.
+fn share_repetitions(a: &CaseFigures, b: &CaseFigures) -> bool {
+    a.times.is_empty() || b.times.is_empty() || a.times.keys().any(|number| b.times.contains_key(number))
 }
 
 /// The median times of a case under A and under B, over the repetitions that both have, in microseconds; `None` where one is
@@ -134,6 +139,15 @@ mod tests {
             crate::compare::Summary::parse(&text).expect("the text of a baseline").cases[0].times,
             b.cases[0].times
         );
+    }
+
+    #[test]
+    fn a_case_without_a_repetition_in_common_got_its_answers() {
+        let (mut a, mut b) = (summary("a", &[("one", 1, 1)]), summary("b", &[("one", 1, 1)]));
+        a.cases[0].times = [(1, vec![1_000_000])].into();
+        b.cases[0].times = [(2, vec![1_000_000])].into();
+        let found = times(&pair(&a, &b).pairs);
+        assert_eq!((found.ratios.len(), found.unanswered), (0, 0));
     }
 
     #[test]

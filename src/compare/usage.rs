@@ -112,8 +112,8 @@ impl Usage {
         self.turns == 0 || !self.turns_us.is_empty()
     }
 
-    /// Adds one query of a trace: how it ended and after how long, if that was recorded; `None` for one that never ended. Returns
-    /// what was added to the times.
+    /// Adds one query of a trace: how it ended and after how long, if that was recorded; `None` for one that never ended.
+    /// Returns what was added to the times.
     pub(super) fn add_turn(&mut self, trace: &Trace, ended: Option<(&TurnOutcome, u64)>) -> Option<u64> {
         self.turns += 1;
         let lacks_times = trace.lacks(Member::Took) || trace.lacks(Member::Answers);

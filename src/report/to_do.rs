@@ -227,7 +227,8 @@ fn state(found: &Comparison, case: &str) -> State {
 fn shares(found: &Comparison, case: &str) -> Option<String> {
     let mut changed = found.flips.iter().chain(&found.changes);
     let flip = changed.find(|flip| flip.worse && flip.case == case)?;
-    Some(format!("{}/{} passed on the base, {}/{} now", flip.a.passed, flip.a.trials, flip.b.passed, flip.b.trials))
+    let (a, b) = (flip.a, flip.b);
+    Some(format!("{}/{} passed on the base, {}/{} now{}", a.passed, a.trials, b.passed, b.trials, flip.in_both()))
 }
 
 /// Required criteria that fail, are undecided, or are worse than on the base. One that counts the cases themselves is left out

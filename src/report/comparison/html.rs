@@ -336,7 +336,7 @@ fn flip(
         case: flip.case.clone(),
         word: if flip.worse { "worse" } else { "better" },
         class: if flip.worse { "fail" } else { "pass" },
-        counts: format!("{}/{} passed, then {}/{}", flip.a.passed, flip.a.trials, flip.b.passed, flip.b.trials),
+        counts: flip.counts(),
         why: note_in_words(&flip.why),
         equal: crate::trace::text::plural(same.len(), "event"),
         same: same.join("\n"),

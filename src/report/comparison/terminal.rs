@@ -190,7 +190,7 @@ fn flip(out: &mut String, flip: &Flip, folders: (Option<&Path>, Option<&Path>), 
     } else {
         format!("{} and {}", flip.variant_a, flip.variant_b)
     };
-    let counts = format!("{}/{} passed, then {}/{}", flip.a.passed, flip.a.trials, flip.b.passed, flip.b.trials);
+    let counts = flip.counts();
     let why = if flip.why.is_empty() { String::new() } else { format!("; {}", note_in_words(&flip.why)) };
     wrap(out, &format!("{word} {} ({variants}): {counts}{why}", flip.case), width, "  ");
     for (folder, trial) in [(folders.0, &flip.trial_a), (folders.1, &flip.trial_b)] {
