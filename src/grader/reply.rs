@@ -1,10 +1,11 @@
 //! Parses a judge's replies strictly, and combines two of them.
 //!
-//! An invalid reply is an error for its items, never a grade: not JSON, members out of order (the quotation comes
-//! before the verdict, so that it is not fitted to the verdict), a missing item, or a quotation that is not in the
-//! data. One code fence around the JSON is ignored.
+//! An invalid reply is an error for its items, never a grade: not JSON, a member written twice, members out of order
+//! (the quotation comes before the verdict, so that it is not fitted to the verdict), a missing item, or a quotation
+//! that is not in the data. One code fence around the JSON is ignored.
 
 use super::prompt::Order;
+use crate::platform::distinct_json::Distinct;
 use crate::provider::chat::{ChatResponse, Finish};
 use crate::scenario::Rubric;
 use crate::trace::{GradeValue, text};
@@ -97,7 +98,8 @@ pub(super) fn read(reply: &ChatResponse, rubric: &Rubric, shown: &str) -> SaidBy
 }
 
 fn entries(reply: &str) -> Result<Vec<Value>, ReplyError> {
-    let value: Value = serde_json::from_str(bare(reply)).map_err(|why| ReplyError::NotJson(why.to_string()))?;
+    // Of a verdict that is written twice, a parser would take either.
+    let Distinct(value) = serde_json::from_str(bare(reply)).map_err(|why| ReplyError::NotJson(why.to_string()))?;
     match value {
         Value::Object(mut members) if members.len() == 1 => match members.remove("items") {
             Some(Value::Array(entries)) => Ok(entries),
@@ -225,6 +227,12 @@ mod tests {
         assert!(why(&graded("pass", "pass").replace("\"one\"", "\"uno\"")).contains("leaves it out"));
         assert!(why(&graded("pass", "pass").replace("\"two\"", "\"one\"")).contains("twice"));
         assert!(why("[]").contains("one object"));
+    }
+
+    #[test]
+    fn a_verdict_that_is_written_twice_is_none() {
+        let twice = graded("fail", "pass").replace(r#""verdict": "fail""#, r#""verdict": "fail", "verdict": "pass""#);
+        assert!(why(&twice).contains("`verdict` is written twice"), "{}", why(&twice));
     }
 
     proptest::proptest! {

@@ -6,6 +6,7 @@
 
 pub(crate) mod bounds;
 pub(crate) mod clock;
+pub(crate) mod distinct_json;
 pub(crate) mod files;
 pub(crate) mod lenient_json;
 pub(crate) mod loopback;

@@ -2,9 +2,9 @@
 //! spoils no other.
 
 use super::ImportError;
-use super::distinct::Distinct;
 use super::error::ConversationError;
 use super::record::IDS;
+use crate::platform::distinct_json::Distinct;
 use crate::platform::lenient_json::without_nan;
 use crate::platform::secrets;
 use serde_json::Value;

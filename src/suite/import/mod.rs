@@ -11,7 +11,6 @@
 
 mod conversation;
 mod copies;
-mod distinct;
 mod error;
 mod evals;
 mod json;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// A value whose objects name each member once; a repeated name is an error with line and column.
-pub(super) struct Distinct(pub Value);
+pub(crate) struct Distinct(pub Value);
 
 impl<'de> Deserialize<'de> for Distinct {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -62,7 +62,7 @@ impl<'de> Visitor<'de> for Any {
         let mut object = Map::new();
         while let Some(name) = members.next_key::<String>()? {
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("`{name}` is written twice: remove one of the two")));
+                return Err(A::Error::custom(format_args!("`{name}` is written twice")));
             }
             let Distinct(value) = members.next_value()?;
             object.insert(name, value);
