@@ -30,12 +30,13 @@ struct Link {
 }
 
 impl Link {
-    /// Parses a path; `None` for a path that no answer links to. Segments are decoded separately, so that an encoded
-    /// slash stays within its segment, and a segment of only dots, which would lead to a parent, is refused.
+    /// Parses a path; `None` for a path that no answer links to. Only the names of the resource and the field are handed
+    /// on: behind a server that decodes paths, one with a slash or of only dots would lead to another resource or box.
     fn of(path: &str) -> Option<Self> {
         let parts: Vec<String> = path.strip_prefix(PREFIX)?.split('/').map(part).collect::<Option<_>>()?;
         let [resource, kind, field, filename] = <[String; 4]>::try_from(parts).ok()?;
-        (kind == FILE).then_some(Self { resource, field, filename })
+        let is_plain = |name: &str| !name.contains(['/', '\\', '%']);
+        (kind == FILE && is_plain(&resource) && is_plain(&field)).then_some(Self { resource, field, filename })
     }
 }
 
@@ -97,10 +98,10 @@ mod tests {
 
     #[test]
     fn a_link_is_a_resource_a_field_and_a_file_and_no_part_leads_elsewhere() {
-        let link = Link::of("/gateway/download/r%2F1/f/manual/error%20codes.pdf").expect("a link");
+        let link = Link::of("/gateway/download/r-1/f/manual/error%20codes%2F2.pdf").expect("a link");
         assert_eq!(
             (link.resource.as_str(), link.field.as_str(), link.filename.as_str()),
-            ("r/1", "manual", "error codes.pdf")
+            ("r-1", "manual", "error codes/2.pdf")
         );
         for wrong in [
             "/gateway/download/",
@@ -108,6 +109,9 @@ mod tests {
             "/gateway/download/r/f/manual/a/b",
             "/gateway/download/r/t/manual/a.pdf",
             "/gateway/download/../f/manual/a.pdf",
+            "/gateway/download/..%2F..%2Fother%2Fresource%2Fr/f/manual/a.pdf",
+            "/gateway/download/r/f/..%5Cmanual/a.pdf",
+            "/gateway/download/..%252Fr/f/manual/a.pdf",
             "/gateway/download/%2e%2E/f/manual/a.pdf",
             "/gateway/download/r/f/%2e/a.pdf",
             "/gateway/download//f/manual/a.pdf",
