@@ -103,7 +103,7 @@ impl CriterionSums<'_> {
         let never = nothing && (allowed || !self.applies || seen().any(|tally| tally.out_of_scope > 0));
         never
             || metric.is_proxy(plan)
-            || metric.agreement(plan).is_some()
+            || metric.agreement(plan, self.target).is_some()
             || seen().any(|tally| tally.errors > 0)
             || self.standing(passes).is_none_or(|standing| standing.decision != Decision::Undecided)
     }
@@ -194,12 +194,12 @@ impl CriterionSums<'_> {
         result.verdict = ruling.verdict;
         result.unshown = self.unshown(&result, metric, &self.evidence(plan, metric, &sample));
         result.sentence = self.sentence(&result, ruling, plan, (metric, &sample));
-        if let Some(agreement) = metric.agreement(plan) {
+        if let Some(agreement) = metric.agreement(plan, self.target) {
             let rated = count(agreement.total(), "rated trial", "rated trials");
             result.sentence = format!("{}; the bound includes the grader's errors, seen in {rated}", result.sentence);
         }
         let target = self.asked(metric).target;
-        self.overrule(&mut result, metric.agreement(plan).is_some(), target);
+        self.overrule(&mut result, metric.agreement(plan, self.target).is_some(), target);
         result.unshown = result.unshown.filter(|_| result.verdict == Verdict::Inconclusive);
         if let Some(group) = metric.group() {
             self.leave_over(&mut result, group, plan);
@@ -226,7 +226,8 @@ impl CriterionSums<'_> {
 
     fn evidence<'s>(&self, plan: &Plan, metric: &dyn Metric, sample: &'s Sample) -> Evidence<'s> {
         let good = self.tally.good(self.target);
-        let agreement = metric.agreement(plan).map(|one| if self.target.is_ceiling() { one.mirrored() } else { one });
+        let agreement =
+            metric.agreement(plan, self.target).map(|one| if self.target.is_ceiling() { one.mirrored() } else { one });
         let per_conversation = self.counting.per_conversation();
         Evidence { good, n: self.tally.n, sample, per_conversation, agreement }
     }

@@ -54,20 +54,22 @@ impl Tally {
         self.turns.push((task.trial.clone(), graded.items.iter().map(|item| item.grade).collect()));
     }
 
-    /// Agreement of each item of `rubric` with `ratings`. Only trials with a single, graded answer that has a verdict
-    /// count, because a rating covers a whole trial; `alone` maps such a trial to its case. Ratings of one case form
-    /// one cluster, whatever their flow, variant and repetition.
+    /// Agreement of each item of `rubric` with `ratings`. Only trials with a single, graded answer count, because a
+    /// rating covers a whole trial; `alone` maps such a trial to its case. A grade without a verdict counts as
+    /// `without`, and not at all if that is `None`. Ratings of one case form one cluster, whatever their flow, variant
+    /// and repetition.
     pub(crate) fn agreement<C: Ord>(
         &self,
         rubric: &Rubric,
         ratings: &BTreeMap<String, bool>,
+        without: Option<bool>,
         alone: impl Fn(&str) -> Option<C>,
     ) -> BTreeMap<String, Agreement> {
         let mut found: BTreeMap<&String, BTreeMap<C, Agreement>> = BTreeMap::new();
         for (trial, grades) in &self.turns {
             let Some(satisfied) = ratings.get(trial) else { continue };
             for (item, grade) in rubric.items.iter().zip(grades) {
-                if let (Some(case), Some(passes)) = (alone(trial), grade.verdict()) {
+                if let (Some(case), Some(passes)) = (alone(trial), grade.verdict().or(without)) {
                     found.entry(&item.id).or_default().entry(case).or_default().add(passes, *satisfied);
                 }
             }
@@ -203,11 +205,25 @@ mod tests {
             [("a/1", [Pass; 2]), ("a/2", [Pass; 2]), ("a/3", [Fail; 2]), ("b/1", [Fail; 2]), ("c/1", [Pass; 2])];
         let ratings = turns.iter().map(|(trial, _)| ((*trial).to_owned(), *trial == "c/1")).collect();
         let case = |trial: &str| trial.split('/').next().map(str::to_owned);
-        let found = tally(&turns).agreement(&rubric(), &ratings, case);
+        let found = tally(&turns).agreement(&rubric(), &ratings, None, case);
         let one = found.values().next().expect("an item");
         assert_eq!((one.both, one.judge_only, one.human_only, one.neither), (1, 2, 0, 2));
         let by_case = one.by_case.expect("cases");
         assert_eq!((by_case.bad, by_case.judge_only, by_case.good, by_case.human_only), (2, 666_667, 1, 0));
+    }
+
+    #[test]
+    fn a_grade_without_a_verdict_is_in_the_agreement_over_all_answers_as_a_failure() {
+        use GradeValue::{Error, Fail, Inconsistent, Pass};
+        let turns = [("a", [Pass; 2]), ("b", [Error; 2]), ("c", [Inconsistent; 2]), ("d", [Fail; 2])];
+        let ratings = turns.iter().map(|(trial, _)| ((*trial).to_owned(), *trial < "c")).collect();
+        let of = |without| {
+            let found = tally(&turns).agreement(&rubric(), &ratings, without, |trial| Some(trial.to_owned()));
+            let one = *found.values().next().expect("an item");
+            (one.both, one.judge_only, one.human_only, one.neither)
+        };
+        assert_eq!(of(None), (1, 0, 0, 1));
+        assert_eq!(of(Some(false)), (1, 0, 1, 2), "one of two good answers and both bad ones did not pass");
     }
 
     #[test]

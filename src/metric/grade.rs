@@ -39,11 +39,11 @@ fn is_measured(grade: &Grade, measured: &MeasuredAgreement) -> bool {
 
 impl Metric for GradeRate {
     fn is_proxy(&self, plan: &Plan) -> bool {
-        self.agreement(plan).is_none()
+        plan.agreement.as_ref().is_none_or(|measured| !measured.items.contains_key(&self.item))
     }
 
-    fn agreement(&self, plan: &Plan) -> Option<Agreement> {
-        plan.agreement.as_ref()?.items.get(&self.item).copied()
+    fn agreement(&self, plan: &Plan, target: Target) -> Option<Agreement> {
+        plan.agreement.as_ref()?.of_item(&self.item, target.is_ceiling())
     }
 
     fn doubt(&self, plan: &Plan, grades: &Grades, target: Target) -> Option<String> {
@@ -122,7 +122,7 @@ mod tests {
             [("polite".to_owned(), Agreement { both: 9, judge_only: 1, human_only: 1, neither: 9, by_case: None })]
                 .into();
         let [rubric, model, from, id] = ["r", "m", "simulator", "p"].map(str::to_owned);
-        plan.agreement = Some(MeasuredAgreement { version: 1, rubric, model, from, plan: id, items });
+        plan.agreement = Some(MeasuredAgreement::new((rubric, model, from), id, items, [].into()));
         let grade = |value: &str, item: &str| -> Grade {
             serde_json::from_value(serde_json::json!({"version": 1, "trial": "t", "conversation": 0, "turn": 0, "label": "turn 1",
                 "answer": "a", "item": item, "kind": "model", "value": value, "model": "m", "rubric": "r", "content": "c"}))

@@ -281,8 +281,8 @@ pub trait Metric: Send + Sync {
     fn doubt(&self, _plan: &Plan, _grades: &Grades, _target: Target) -> Option<String> {
         None
     }
-    /// Measured agreement of the grading model with people; `None` for metrics that need no grader.
-    fn agreement(&self, _plan: &Plan) -> Option<Agreement> {
+    /// Measured agreement of the grading model with people, for such a target; `None` for metrics that need no grader.
+    fn agreement(&self, _plan: &Plan, _target: Target) -> Option<Agreement> {
         None
     }
     /// The arm that the metric reads; trials of the other arm are not passed to it.

@@ -184,9 +184,10 @@ fn agreement(plan: &Plan, graded: &GradedRun, rubric: &str) -> Option<MeasuredAg
         let single = plan.case_of(&planned).is_some_and(|case| case.turns().count() == 1);
         single.then_some((planned.scenario, planned.case))
     };
-    let items = tally.agreement(&graded.rubric, ratings, alone);
+    let items = tally.agreement(&graded.rubric, ratings, None, alone);
+    let all = tally.agreement(&graded.rubric, ratings, Some(false), alone);
     let grader = (rubric.to_owned(), graded.rubric.model.name.clone(), from);
-    (!items.is_empty()).then(|| MeasuredAgreement::new(grader, plan.id.clone(), items))
+    (!items.is_empty()).then(|| MeasuredAgreement::new(grader, plan.id.clone(), items, all))
 }
 
 fn open(options: &GradingOptions) -> Result<Grader, GradingError> {

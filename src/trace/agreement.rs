@@ -29,6 +29,10 @@ pub struct MeasuredAgreement {
     pub plan: String,
     /// By item: rated trials with one graded answer whose grade is a verdict.
     pub items: BTreeMap<String, Agreement>,
+    /// By item: rated trials with one graded answer; a grade without a verdict counts as a failure, as it does in a gate
+    /// with a lower limit. Empty in a file that an older build wrote.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub all_answers: BTreeMap<String, Agreement>,
 }
 
 /// Grades of one item compared with human ratings, one per trial.
@@ -135,10 +139,22 @@ pub enum AgreementError {
 }
 
 impl MeasuredAgreement {
-    /// Creates the agreement from the measured items.
-    pub fn new(grader: (String, String, String), plan: String, items: BTreeMap<String, Agreement>) -> Self {
+    /// Creates the agreement from the measured items: over verdicts, and over all answers.
+    pub fn new(
+        grader: (String, String, String),
+        plan: String,
+        items: BTreeMap<String, Agreement>,
+        all_answers: BTreeMap<String, Agreement>,
+    ) -> Self {
         let (rubric, model, from) = grader;
-        Self { version: VERSION, rubric, model, from, plan, items }
+        Self { version: VERSION, rubric, model, from, plan, items, all_answers }
+    }
+
+    /// The agreement of an item for a gate whose limit is a ceiling (which takes no answer without a verdict), or not.
+    pub fn of_item(&self, item: &str, is_ceiling: bool) -> Option<Agreement> {
+        let verdicts = self.items.get(item)?;
+        let all = self.all_answers.get(item).filter(|_| !is_ceiling);
+        Some(*all.unwrap_or(verdicts))
     }
 
     /// Reads the text of a file.
@@ -167,12 +183,26 @@ mod tests {
     fn an_agreement_comes_back_as_it_was_measured_and_an_edited_one_is_refused() {
         let item = Agreement { both: 40, judge_only: 1, human_only: 2, neither: 30, by_case: None };
         let grader = ("r".to_owned(), "m".to_owned(), "simulator".to_owned());
-        let measured = MeasuredAgreement::new(grader, "p".into(), BTreeMap::from([("grounded".into(), item)]));
+        let items = BTreeMap::from([("grounded".into(), item)]);
+        let measured = MeasuredAgreement::new(grader, "p".into(), items.clone(), items);
         let text = measured.stored();
         assert_eq!(MeasuredAgreement::read(&text).expect("read"), measured);
         assert!(matches!(MeasuredAgreement::read(&text.replace("40", "90")), Err(AgreementError::Edited)));
         let newer = MeasuredAgreement { version: 2, ..measured };
         assert!(matches!(MeasuredAgreement::read(&newer.stored()), Err(AgreementError::Newer(2))));
         assert!(MeasuredAgreement::read("{}").is_err());
+    }
+
+    #[test]
+    fn a_lower_limit_counts_all_answers_and_an_upper_limit_those_with_a_verdict() {
+        let one = |human_only| Agreement { both: 5, judge_only: 0, human_only, neither: 5, by_case: None };
+        let of = |human_only| BTreeMap::from([("polite".to_owned(), one(human_only))]);
+        let grader = || ("r".to_owned(), "m".to_owned(), "simulator".to_owned());
+        let measured = MeasuredAgreement::new(grader(), "p".into(), of(1), of(7));
+        assert_eq!(measured.of_item("polite", false), Some(one(7)));
+        assert_eq!(measured.of_item("polite", true), Some(one(1)));
+        let older = MeasuredAgreement::new(grader(), "p".into(), of(1), BTreeMap::new());
+        assert_eq!(older.of_item("polite", false), Some(one(1)));
+        assert_eq!(older.of_item("another", false), None);
     }
 }

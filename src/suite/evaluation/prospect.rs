@@ -96,7 +96,7 @@ fn prospect(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<Prosp
     let read = written.read(&table).ok()?;
     let asked = resolve_metric(&written.metric, &table).ok()?;
     let metric = catalogue::resolve(&asked).ok()?;
-    if metric.is_proxy(plan) || metric.agreement(plan).is_some() {
+    if metric.is_proxy(plan) || metric.agreement(plan, read.target).is_some() {
         return None;
     }
     let gate = Gate {
