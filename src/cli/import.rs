@@ -10,6 +10,7 @@ use crate::platform::files;
 use crate::scenario::{self, Criteria, Scenario};
 use crate::suite::import::Format;
 use crate::suite::{self, OfProject};
+use crate::trace::MeasuredAgreement;
 use crate::trace::text::{plural, quote};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -82,20 +83,27 @@ fn too_few(evaluation: &Evaluation) -> Vec<String> {
     undecided.map(|row| format!("too few for `{}`: {number} imported, {}", row.id, row.sentence)).collect()
 }
 
-/// Criteria, ratings and prices of the project at the current folder; criteria that are named replace those of the project.
+/// What the project at the current folder adds; criteria that are named replace those of the project.
 fn of_project(are_named: bool) -> Result<OfProject, Problem> {
     let (root, project) = project()?;
     let ratings = project.ratings.as_ref().map(|named| read_ratings(&root, named)).transpose()?;
     let criteria = project.criteria.as_ref().filter(|_| !are_named);
     let criteria = criteria.map(|named| read_criteria(&root.join(named))).transpose()?;
-    let criteria = criteria.map(|criteria| (criteria, project.not_measured_ok));
-    Ok(OfProject { criteria, ratings, prices: project.prices })
+    let agreement = project.agreement.as_ref().map(|named| read_agreement(&root.join(named))).transpose()?;
+    let (not_measured_ok, prices) = (project.not_measured_ok, project.prices);
+    Ok(OfProject { criteria, not_measured_ok, ratings, agreement, prices })
 }
 
 fn read_ratings(root: &Path, named: &str) -> Result<BTreeMap<String, bool>, Problem> {
     let path = root.join(named);
     let text = files::read_to_string(&path).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
     scenario::ratings::counted(&text, named).map_err(Problem::Diagnostics)
+}
+
+fn read_agreement(path: &Path) -> Result<MeasuredAgreement, Problem> {
+    let read = files::read_to_string(path).map_err(|why| why.to_string());
+    let found = read.and_then(|text| MeasuredAgreement::read(&text).map_err(|why| why.to_string()));
+    Ok(found.map_err(|why| format!("the agreement {} cannot be used: {why}", path.display()))?)
 }
 
 pub(super) fn read_scenario(file: &Path) -> Result<Scenario, Problem> {

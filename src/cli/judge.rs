@@ -143,6 +143,8 @@ fn report(judged: &Judged, evaluated: &EvaluatedRun) -> String {
     if let Some(file) = &judged.agreement {
         let what = "copy it into the project and name it under `agreement` in ragcheck.yaml: then grades decide gates";
         text.push_str(&format!("agreement with people: {file} ({what})\n"));
+    } else if evaluated.plan().ratings.is_some() {
+        text.push_str("agreement with people: not measured, because no rated trial of one turn has a verdict\n");
     }
     text
 }

@@ -54,8 +54,8 @@ impl Tally {
         self.turns.push((task.trial.clone(), graded.items.iter().map(|item| item.grade).collect()));
     }
 
-    /// Agreement of each item of `rubric` with `ratings`. Only trials with a single, graded answer count, because a
-    /// rating covers a whole trial; `alone` maps such a trial to its case. A grade without a verdict counts as
+    /// Agreement of each item of `rubric` with `ratings`. The turns must be the only ones of their trials, because a
+    /// rating covers a whole trial; `case_of` gives a trial's case. A grade without a verdict counts as
     /// `without`, and not at all if that is `None`. Ratings of one case form one cluster, whatever their flow, variant
     /// and repetition.
     pub(crate) fn agreement<C: Ord>(
@@ -63,13 +63,13 @@ impl Tally {
         rubric: &Rubric,
         ratings: &BTreeMap<String, bool>,
         without: Option<bool>,
-        alone: impl Fn(&str) -> Option<C>,
+        case_of: impl Fn(&str) -> Option<C>,
     ) -> BTreeMap<String, Agreement> {
         let mut found: BTreeMap<&String, BTreeMap<C, Agreement>> = BTreeMap::new();
         for (trial, grades) in &self.turns {
             let Some(satisfied) = ratings.get(trial) else { continue };
             for (item, grade) in rubric.items.iter().zip(grades) {
-                if let (Some(case), Some(passes)) = (alone(trial), grade.verdict().or(without)) {
+                if let (Some(case), Some(passes)) = (case_of(trial), grade.verdict().or(without)) {
                     found.entry(&item.id).or_default().entry(case).or_default().add(passes, *satisfied);
                 }
             }

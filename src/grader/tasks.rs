@@ -55,6 +55,8 @@ pub(crate) struct GradingTask {
     pub at: (u32, u32),
     /// The turn for display: `turn 2`, or `conversation b, turn 1` in a sequence.
     pub turn: String,
+    /// Whether the trial has no other turn.
+    pub is_only: bool,
     /// Digest of the answer.
     pub answer: String,
     pub model: String,
@@ -69,6 +71,7 @@ pub(crate) fn tasks(plan: &Plan, trace: &Trace, scope: Scope, whole: &Passages) 
     }
     let planned = plan.trials.place_of(&trace.trial).and_then(|place| plan.trials.at(place));
     let case = planned.as_ref().and_then(|trial| plan.case_of(trial));
+    let turns = trace.events.iter().filter(|event| matches!(event.what, What::TurnStarted { .. })).count();
     let mut conversations: BTreeMap<u32, Dialogue> = BTreeMap::new();
     let mut found = Vec::new();
     for event in &trace.events {
@@ -87,6 +90,7 @@ pub(crate) fn tasks(plan: &Plan, trace: &Trace, scope: Scope, whole: &Passages) 
                 trial: trace.trial.clone(),
                 at: (event.conversation, event.turn),
                 turn,
+                is_only: turns == 1,
                 answer: answer_digest(answer),
                 model: trace.evidence.model.clone(),
                 content,
@@ -179,7 +183,7 @@ impl GradingTask {
     /// The first turn of a trial, with that content.
     pub(super) fn sample(trial: &str, content: Content) -> Self {
         let (turn, answer) = ("turn 1".to_owned(), "0123456789abcdef".to_owned());
-        Self { trial: trial.to_owned(), at: (0, 0), turn, answer, model: "m".to_owned(), content }
+        Self { trial: trial.to_owned(), at: (0, 0), turn, is_only: true, answer, model: "m".to_owned(), content }
     }
 }
 
@@ -208,6 +212,7 @@ mod tests {
         assert_eq!(found[0].content.evidence.len(), 2, "a passage found twice is shown once: {found:?}");
         assert!(found[0].content.answer.ends_with("Sources named: internal doc#1"));
         assert_eq!(tasks(&plan, &trace, Scope::All, &Passages::default()).len(), 2);
+        assert!(!found[0].is_only, "its trial has another turn, which is not graded");
     }
 
     #[test]

@@ -168,24 +168,23 @@ pub(crate) fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun
     Ok(graded)
 }
 
-/// Agreement of the grades with the run's ratings; `None` if no rated trial has a grade.
+/// Agreement of the grades with the run's ratings; `None` if no rated trial of one turn has a grade with a verdict.
 fn agreement(plan: &Plan, graded: &GradedRun, rubric: &str) -> Option<MeasuredAgreement> {
     let ratings = plan.ratings.as_ref()?;
     let mut tally = Tally::default();
     let mut from = String::new();
     for (task, outcome) in graded.tasks.iter().zip(&graded.outcomes) {
-        if let Ok(found) = outcome {
+        if let (Ok(found), true) = (outcome, task.is_only) {
             tally.add(task, found);
             from.clone_from(&found.from);
         }
     }
-    let alone = |trial: &str| {
+    let case_of = |trial: &str| {
         let planned = plan.trials.place_of(trial).and_then(|place| plan.trials.at(place))?;
-        let single = plan.case_of(&planned).is_some_and(|case| case.turns().count() == 1);
-        single.then_some((planned.scenario, planned.case))
+        Some((planned.scenario, planned.case))
     };
-    let items = tally.agreement(&graded.rubric, ratings, None, alone);
-    let all = tally.agreement(&graded.rubric, ratings, Some(false), alone);
+    let items = tally.agreement(&graded.rubric, ratings, None, case_of);
+    let all = tally.agreement(&graded.rubric, ratings, Some(false), case_of);
     let grader = (rubric.to_owned(), graded.rubric.model.name.clone(), from);
     (!items.is_empty()).then(|| MeasuredAgreement::new(grader, plan.id.clone(), items, all))
 }

@@ -7,6 +7,7 @@ use crate::scenario::{Criteria, Scenario};
 use crate::settings::price::Price;
 use crate::suite::evaluation::{self, EvaluatedRun, ExaminedTrace, RunEvaluator};
 use crate::suite::import::{Format, ImportError, Imported};
+use crate::trace::MeasuredAgreement;
 use crate::trial::run::folder::Writing;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
@@ -70,16 +71,20 @@ pub(crate) struct ImportedRun {
 /// What the project of the current folder adds to an import.
 #[derive(Debug, Default)]
 pub(crate) struct OfProject {
-    /// Its criteria, and its list of metrics declared as not measured.
-    pub criteria: Option<(Criteria, Vec<String>)>,
+    /// Its criteria.
+    pub criteria: Option<Criteria>,
+    /// Its criteria that may measure nothing, by id.
+    pub not_measured_ok: Vec<String>,
     /// Its human ratings, by trial.
     pub ratings: Option<BTreeMap<String, bool>>,
+    /// Its measured agreement of grades with people.
+    pub agreement: Option<MeasuredAgreement>,
     /// Its prices, by `provider/model`.
     pub prices: BTreeMap<String, Price>,
 }
 
 /// Imports the conversations of `file`, in `format` or the one that it has (optionally gzip), evaluates them and writes a run folder
-/// below `reports`. Applies `criteria` (by default those for any conversation), and the criteria, ratings and prices of the
+/// below `reports`. Applies `criteria` (by default those for any conversation), and the settings of the
 /// `project`. `root` is noted in `environment.json`. `agent` is the scenario of the
 /// recorded agent, if any.
 ///
@@ -99,8 +104,10 @@ pub(crate) fn import(
     if let Some(ratings) = project.ratings {
         read.rated(ratings);
     }
-    if let Some((criteria, not_measured_ok)) = project.criteria {
-        read.by_project(criteria, not_measured_ok);
+    read.plan.agreement = project.agreement;
+    read.plan.not_measured_ok = project.not_measured_ok;
+    if let Some(criteria) = project.criteria {
+        read.by_project(criteria);
     }
     Ok(ImportedRun { recognised: format.is_none().then_some(used), ..written(read, reports, root)? })
 }

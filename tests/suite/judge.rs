@@ -291,3 +291,31 @@ fn resealed(text: &str) -> String {
     let (body, _) = text.rsplit_once(",\n  \"digest\"").expect("a digest");
     ragcheck::internals::trace::seal(&format!("{body}\n}}")).0 + "\n"
 }
+
+#[test]
+fn imported_conversations_measure_the_agreement_and_that_of_the_project_decides_their_gates() {
+    let (project, _simulator) = super::simulator::recording();
+    let conversation = |n: usize| {
+        format!(
+            "{{\"task_id\": \"c{n}\", \"messages\": [{{\"role\": \"user\", \"content\": \"question {n}\"}}, {{\"role\": \"assistant\", \"content\": \"answer {n}\"}}]}}\n"
+        )
+    };
+    project.write("log.jsonl", &(0..6).map(conversation).collect::<String>());
+    let ratings: String = (0..6).map(|n| format!("log/c{n}/imported.base.1,{}\n", n % 2 == 0)).collect();
+    project.write("fixtures/ratings.csv", &format!("trial,satisfied\n{ratings}"));
+    let criterion = "criteria: [{id: grounded, metric: grade(grounded), target: '>= 5%', kind: confidence}]\n";
+    project.write("grades.yaml", criterion);
+    project.edit("ragcheck.yaml", "reports: reports", "reports: reports\nratings: fixtures/ratings.csv");
+    let verdict = || {
+        let _ = std::fs::remove_dir_all(project.path("reports"));
+        project.run(&["score", "--import", "log.jsonl", "--criteria", "grades.yaml"]);
+        project.run(&["judge", &project.newest(), "--all", "--mode", "live"]).expect_code(0);
+        let run = project.latest("run.json");
+        let rows = run["criteria"].as_array().expect("criteria");
+        rows.iter().find(|row| row["id"] == "grounded").expect("the criterion")["verdict"].clone()
+    };
+    assert_eq!(verdict(), "NOT_MEASURED");
+    project.write("fixtures/agreement.json", &project.read(&format!("{}/agreement.json", project.newest())));
+    project.edit("ragcheck.yaml", "reports: reports", "reports: reports\nagreement: fixtures/agreement.json");
+    assert_ne!(verdict(), "NOT_MEASURED");
+}

@@ -191,7 +191,7 @@ impl Imported {
     }
 
     /// Adds the project's criteria; they replace default criteria with the same id.
-    pub fn by_project(&mut self, project: Criteria, not_measured_ok: Vec<String>) {
+    pub fn by_project(&mut self, project: Criteria) {
         let usual = std::mem::take(&mut self.plan.criteria.criteria);
         let mut criteria = project.criteria;
         for row in usual {
@@ -200,7 +200,6 @@ impl Imported {
             }
         }
         self.plan.criteria = Criteria { criteria, ..project };
-        self.plan.not_measured_ok = not_measured_ok;
     }
 }
 
