@@ -6,7 +6,7 @@ use crate::scenario::Loaded;
 use crate::suite::BaseCommit;
 use crate::trace::text::quote;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::process::{Command, Stdio};
 
 /// Hexadecimal digits of a commit hash in output.
@@ -18,23 +18,49 @@ const SETTINGS: [&str; 4] =
 /// The recordings at the named commit.
 ///
 /// # Errors
-/// If git is not installed, the project is not in a checkout, or the commit is unknown.
+/// If git is not installed, the project or its recordings are not in a checkout, or the commit is unknown.
 pub(super) fn base_commit(named: &str, loaded: &Loaded) -> Result<BaseCommit, Problem> {
-    let (root, folder) = (&loaded.root, loaded.project.cassettes.trim_end_matches('/'));
+    let (root, cassettes) = (&loaded.root, &loaded.project.cassettes);
     let commit = format!("{named}^{{commit}}");
     let hash =
         git(root, &["rev-parse", "--verify", "--end-of-options", &commit]).map_err(|why| unknown(named, &why))?;
     let hash = hash.trim();
-    // Paths are relative to the project, which may be a subfolder of its repository.
-    let there = git(root, &["ls-tree", "-r", "-z", "--name-only", hash, "--", folder]);
+    // The project may be a subfolder of its repository, and its recordings beside it: git names files from the top.
+    let place = |option| git(root, &["rev-parse", option]).map_err(|why| unknown(named, &why));
+    let (top, project) = (place("--show-toplevel")?, place("--show-prefix")?);
+    let top = Path::new(top.strip_suffix('\n').unwrap_or(&top));
+    let folder = in_repository(project.trim_end_matches('\n'), cassettes).ok_or_else(|| {
+        let folder = quote(cassettes, 80);
+        Problem::Words(format!(
+            "--base-commit {}: the recordings, {folder}, are not in the repository",
+            quote(named, 80)
+        ))
+    })?;
+    let pathspec = if folder.is_empty() { "." } else { folder.trim_end_matches('/') };
+    let there = git(top, &["ls-tree", "-r", "-z", "--name-only", hash, "--", pathspec]);
     let there = there.map_err(|why| unknown(named, &why))?;
-    let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=none", "--relative"];
-    let changed = git(root, &[&diff[..], &["--name-only", "-z", hash, "--", folder]].concat());
+    let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=none", "--no-relative"];
+    let changed = git(top, &[&diff[..], &["--name-only", "-z", hash, "--", pathspec]].concat());
     let changed = changed.map_err(|why| unknown(named, &why))?;
     let changed: BTreeSet<&str> = changed.split('\0').collect();
-    let below = |file: &str| file.strip_prefix(folder)?.strip_prefix('/').map(str::to_owned);
+    let below = |file: &str| file.strip_prefix(&folder).filter(|file| !file.is_empty()).map(str::to_owned);
     let same = there.split('\0').filter(|file| !changed.contains(file)).filter_map(below).collect();
     Ok(BaseCommit { name: hash.chars().take(SHOWN).collect(), same })
+}
+
+/// A folder of the project at `project` as a path from the top of the repository, without `.` and `..`, with `/` at its
+/// end unless it is the top; `None` if it is outside.
+fn in_repository(project: &str, folder: &str) -> Option<String> {
+    let mut parts: Vec<&str> = project.split('/').filter(|part| !part.is_empty()).collect();
+    for part in Path::new(folder).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = parts.pop()?,
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(parts.iter().map(|part| format!("{part}/")).collect())
 }
 
 fn unknown(named: &str, why: &GitError) -> Problem {
@@ -65,4 +91,25 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, GitError> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     Err(GitError(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_path_from_the_top_of_its_repository_however_it_is_written() {
+        for (folder, path) in [
+            ("recordings", "bikes/recordings/"),
+            ("./recordings/", "bikes/recordings/"),
+            ("scenarios/../recordings/.", "bikes/recordings/"),
+            ("../recordings", "recordings/"),
+            ("..", ""),
+        ] {
+            assert_eq!(in_repository("bikes/", folder).as_deref(), Some(path), "{folder}");
+        }
+        assert_eq!(in_repository("", "."), Some(String::new()));
+        assert_eq!(in_repository("bikes/", "../../recordings"), None);
+        assert_eq!(in_repository("", "/recordings"), None);
+    }
 }

@@ -6,6 +6,7 @@ mod action;
 mod additions;
 mod agreement;
 mod answers;
+mod base_commit;
 mod bounds;
 mod broken;
 mod broken_agents;

@@ -1,0 +1,45 @@
+//! `run --base-commit`: which recordings are as they were at a commit, wherever their folder is.
+
+use super::project::{Outcome, Project};
+use std::process::Command;
+
+/// Commits everything in the folder to a new repository.
+fn commit(project: &Project) {
+    for typed in [
+        &["init", "-q"][..],
+        &["add", "-A"],
+        &["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "--no-gpg-sign", "-m", "base"],
+    ] {
+        Outcome::of(Command::new("git").args(typed).current_dir(project.path("."))).expect_code(0);
+    }
+}
+
+#[test]
+fn recordings_that_did_not_change_are_as_they_were_however_their_folder_is_written() {
+    for written in ["./recordings", "scenarios/../recordings/."] {
+        let project = Project::starter();
+        project.edit("ragcheck.yaml", "cassettes: recordings", &format!("cassettes: {written}"));
+        commit(&project);
+        let run = project.run(&["run", "--base-commit", "HEAD"]);
+        assert!(run.stdout.contains("every recording is as it was at "), "{written}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn a_changed_recording_beside_the_project_is_named() {
+    let project = Project::empty();
+    project.run(&["init", "bikes"]).expect_code(0);
+    std::fs::rename(project.path("bikes/recordings"), project.path("recordings")).expect("moved");
+    project.edit("bikes/ragcheck.yaml", "cassettes: recordings", "cassettes: ../recordings");
+    commit(&project);
+    let run = || {
+        let mut command = project.command(&["run", "--allow-path", "..", "--base-commit", "HEAD"]);
+        Outcome::of(command.current_dir(project.path("bikes")))
+    };
+    let same = run();
+    assert!(same.stdout.contains("every recording is as it was at "), "{}{}", same.stdout, same.stderr);
+    let lane = "recordings/questions/helmet/tool-rag.short.1.yaml";
+    project.write(lane, &project.read(lane).replace("take: 1", "take: 2"));
+    let changed = run();
+    assert!(changed.stdout.contains("1 recording CHANGED since "), "{}{}", changed.stdout, changed.stderr);
+}
