@@ -2,8 +2,9 @@
 //! (SC-002). The tool is the one with the role `respond` unless named.
 //!
 //! Free text, another tool, invalid arguments and a refusal use up the first attempt; the trace shows this as
-//! feedback about the tool, or as a call of it that was rejected or failed. A call out of order belongs to an earlier
-//! step and uses up nothing if that step was still to come: another tool ran after it, or in the same completion.
+//! feedback about the tool, as a call of it that was rejected or failed, or as a call of a tool that does not exist. A
+//! call out of order, or of no tool, belongs to an earlier step and uses up nothing if that step was still to come:
+//! another tool ran after it, or in the same completion.
 //! HTTP retries use up nothing. A query that never reached the final step has no valid first attempt: a failure.
 
 use super::catalogue::Registered;
@@ -11,7 +12,7 @@ use super::tools::Tools;
 use super::turns::{executed, not_shown};
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::Parameter;
-use crate::trace::{ToolOutcome, Trace, What};
+use crate::trace::{ToolCalled, ToolOutcome, Trace, What};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] =
@@ -31,6 +32,11 @@ fn in_words(cause: &str) -> String {
     }
 }
 
+/// Whether the call was rejected because the agent has no such tool.
+fn is_unknown(call: &ToolCalled) -> bool {
+    matches!(&call.outcome, ToolOutcome::Rejected(rejection) if rejection.cause == "unknown_tool")
+}
+
 #[derive(Debug)]
 pub(super) struct FirstAttemptRate {
     /// The tool, or the tools with its role.
@@ -40,8 +46,9 @@ pub(super) struct FirstAttemptRate {
 impl FirstAttemptRate {
     fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Held {
         let name = || self.tools.label(trace);
-        // A call out of order not yet excused by an earlier step, and whether a step ran in this completion.
-        let (mut unexcused, mut ran, mut listed) = (false, false, false);
+        // What a call out of order or of no tool did, until an earlier step excuses it, and whether a step ran in this
+        // completion.
+        let (mut unexcused, mut ran, mut listed) = (None, false, false);
         for what in &turn.events {
             match what {
                 What::ModelCalled(called) => (ran, listed) = (false, called.reply.lists_calls()),
@@ -49,12 +56,12 @@ impl FirstAttemptRate {
                     return Err(Seen::new(format!("{}; {} needed a reminder", in_words(&told.cause), name())));
                 }
                 What::ToolCalled(call) if self.tools.has(trace, &call.tool) => match &call.outcome {
-                    ToolOutcome::Ok(_) if unexcused => {
-                        return Err(Seen::new(format!("{} was first called out of order at its own step", name())));
-                    }
-                    ToolOutcome::Ok(_) => return Ok(()),
+                    ToolOutcome::Ok(_) => return unexcused.map_or(Ok(()), |why| Err(Seen::new(why))),
                     ToolOutcome::Unseen { .. } => return Err(not_shown(&name())),
-                    ToolOutcome::OutOfOrder(_) => unexcused = !(ran && listed),
+                    ToolOutcome::OutOfOrder(_) => {
+                        let why = || format!("{} was first called out of order at its own step", name());
+                        unexcused = (!(ran && listed)).then(why);
+                    }
                     ToolOutcome::Rejected(rejection) => {
                         return Err(Seen::new(format!("first call rejected: {}", quote(&rejection.reason, 100))));
                     }
@@ -62,7 +69,11 @@ impl FirstAttemptRate {
                         return Err(Seen::new(format!("first call failed: {}", quote(message, 100))));
                     }
                 },
-                What::ToolCalled(call) if executed(call) => (ran, unexcused) = (true, false),
+                What::ToolCalled(call) if executed(call) => (ran, unexcused) = (true, None),
+                What::ToolCalled(call) if is_unknown(call) && !(ran && listed) => {
+                    let tool = quote(&call.tool, 60);
+                    unexcused = Some(format!("`{tool}`, which does not exist, was called before {}", name()));
+                }
                 _ => {}
             }
         }

@@ -222,6 +222,12 @@ impl Story {
         self.call(tool, json!({}), ToolOutcome::Rejected(rejection))
     }
 
+    /// A call of a tool that the agent does not have.
+    pub(crate) fn unknown(self, tool: &str) -> Self {
+        let rejection = Rejection { cause: "unknown_tool".into(), reason: "no tool".into(), guidance: String::new() };
+        self.call(tool, json!({}), ToolOutcome::Rejected(rejection))
+    }
+
     pub(crate) fn out_of_order(self, tool: &str) -> Self {
         let rejection = Rejection { cause: "order".into(), reason: "not yet".into(), guidance: String::new() };
         self.call(tool, json!({}), ToolOutcome::OutOfOrder(rejection))

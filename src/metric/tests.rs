@@ -86,6 +86,16 @@ fn the_first_attempt_is_used_up_by_free_text_and_by_invalid_arguments() {
 }
 
 #[test]
+fn a_call_of_a_tool_that_does_not_exist_uses_up_the_first_attempt_at_its_own_step() {
+    let rate = "first_attempt_rate(generate_response)";
+    let no = ["no: `respond`, which does not exist, was called before generate_response"];
+    assert_eq!(one(rate, |s| s.search(&["d#1"]).unknown("respond").answer("x", &[])), no);
+    assert_eq!(one(rate, |s| s.unknown("kb").search(&["d#1"]).answer("x", &[])), ["yes"], "a step was still to come");
+    let searched_again = |s: Story| s.search(&["d#1"]).unknown("kb").search(&["d#1"]).answer("x", &[]);
+    assert_eq!(one(rate, searched_again), ["yes"]);
+}
+
+#[test]
 fn keywords_count_only_when_every_one_is_found_again_for_that_result() {
     let rate = |tell: fn(Story) -> Story| one("keyword_coverage", tell);
     assert!(rate(|s| s.search(&["d#1"]).answer("x", &[])).is_empty(), "no external result, no unit");
