@@ -65,6 +65,25 @@ fn a_later_conversation_finds_what_an_earlier_one_learned() {
     assert!(found.without_learned.is_empty());
 }
 
+#[test]
+fn a_search_that_finds_two_answers_through_one_keyword_is_one_use_of_it() {
+    let learn =
+        || [search("tariff"), outside("tariff 2026"), keywords(&GOOD_KEYWORDS), responds(both_without_internal())];
+    let found = |model: Vec<Says>| {
+        let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+        let (_, env) = play(model).environment(&clock);
+        for (ordinal, question) in ["Tariff?", "Tariff please?", "Tariff again?"].into_iter().enumerate() {
+            let mut conversation = ConversationState::new(ordinal as u32, question);
+            assert!(block_on(&clock, ToolRag.turn(&env, &mut conversation, question)).expect("no deadlock").is_ok());
+        }
+        let entries = env.keywords.list().expect("lists");
+        let entry = entries.into_iter().find(|entry| entry.keyword == "grid tariff").expect("the keyword");
+        (entry.provenance.len(), entry.uses)
+    };
+    let last = [search("current grid tariff"), responds(empty_handed())];
+    assert_eq!(found(learn().into_iter().chain(learn()).chain(last).collect()), (2, 1));
+}
+
 fn both_without_internal() -> Value {
     json!({"answer": "It fell.", "sources": [{"kind": "external", "id": PAGE}],
            "used_internal_kb": false, "used_external_kb": true})

@@ -8,6 +8,7 @@ use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBases, LearnedHit, excerpt};
 use crate::trace::{Hit, Learned, Role, SearchResult, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 pub(super) static TOOL: Tool<ToolRag> = Tool {
     declaration: Declaration::new(KNOWLEDGE_BASE_SEARCH, Role::Knowledge, schema),
@@ -90,7 +91,8 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
     citable.internal.extend(found.hits.iter().map(|hit| hit.id.clone()));
     let learned = || found.hits.iter().filter_map(|hit| hit.learned.as_ref());
     citable.external.extend(learned().flat_map(|learned| learned.record.citations.iter().map(|(_, url)| url.clone())));
-    let used = learned().flat_map(|learned| &learned.keywords);
+    // A search is one use of a keyword, however many answers it found through it.
+    let used: BTreeSet<&String> = learned().flat_map(|learned| &learned.keywords).collect();
     // A failure to count uses must not fail the search.
     let _ = env.keywords.note_use(used, env.clock.wall());
     let message = for_model(&call, &found);
