@@ -369,10 +369,12 @@ pub(super) fn self_test(row: &CriterionResult) -> String {
 
 /// Tokens of the trials that report them, and the number of trials that do not: `10,000 in, 900 out; 2 trials report none`.
 pub(super) fn tokens(evaluation: &Evaluation) -> String {
-    let (mut input, mut output, mut known, mut unknown) = (0, 0, 0, 0);
+    let (mut input, mut output, mut known, mut unknown) = (0_u64, 0_u64, 0, 0);
     for trial in evaluation.trials.iter().filter(|trial| trial.model_calls > 0 && trial.verdict != Verdict::Error) {
         match trial.input_tokens.zip(trial.output_tokens) {
-            Some((read, written)) => (input, output, known) = (input + read, output + written, known + 1),
+            Some((read, written)) => {
+                (input, output, known) = (input.saturating_add(read), output.saturating_add(written), known + 1);
+            }
             None => unknown += 1,
         }
     }

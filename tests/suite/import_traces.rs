@@ -461,6 +461,19 @@ fn turn(members: Value) -> Value {
 }
 
 #[test]
+fn absurd_numbers_of_tokens_end_in_a_report() {
+    let project = Project::starter();
+    let counts = json!({"text": "So.", "input_tokens": u64::MAX, "output_tokens": u64::MAX});
+    let trace = |message: &str| {
+        let mut trace = turn(json!({"completions": [counts], "answer": {"text": "So."}}));
+        trace["conversations"][0]["turns"][0]["message"] = message.into();
+        trace
+    };
+    let outcome = score(&project, &lines(&[trace("How?"), trace("Why?")]));
+    assert_eq!(verdicts(&project)["ANSWERS"].0, "PASS", "{}", outcome.stderr);
+}
+
+#[test]
 fn a_broken_trace_is_an_error_with_its_path_and_the_others_are_judged() {
     let project = Project::starter();
     let sound = turn(json!({"answer": {"text": "So."}}));

@@ -85,7 +85,7 @@ impl Budget {
     /// Upper limit of the tokens of a turn after `used`: each request fills the window up to the compaction threshold, and
     /// no request may exceed the session's limit.
     pub(super) fn most_of_turn(self, used: Usage) -> u64 {
-        let most = MOST_REQUESTS * (self.compacts_at() + self.output);
+        let most = MOST_REQUESTS.saturating_mul(self.compacts_at().saturating_add(self.output));
         most.min(self.limit.saturating_sub(used.total()))
     }
 
@@ -93,22 +93,23 @@ impl Budget {
     /// first request, `shown`; the last two are shown the passages as well.
     pub(super) fn expected_of_turn(self, used: Usage, shown: u64, style: Style) -> u64 {
         let wrote = WRITTEN * if style == Style::Detailed { 4 } else { 3 };
-        (USUAL_REQUESTS * shown + 2 * PASSAGES + wrote).min(self.most_of_turn(used))
+        USUAL_REQUESTS.saturating_mul(shown).saturating_add(2 * PASSAGES + wrote).min(self.most_of_turn(used))
     }
 
     /// Upper limit of one more retry: a thought, an observation and an analysis, each as long as `shown`.
     pub(super) fn of_retry(self, shown: u64) -> u64 {
-        3 * (shown + self.output)
+        shown.saturating_add(self.output).saturating_mul(3)
     }
 
     /// Compaction threshold in tokens: 80 % of the window.
     pub(super) fn compacts_at(self) -> u64 {
-        self.window * 4 / 5
+        self.window.saturating_mul(4) / 5
     }
 
     /// Whether a request of `shown` tokens may be sent when `used` tokens are spent.
     pub(super) fn allows(self, used: Usage, shown: u64) -> bool {
-        used.total() + shown + self.output <= self.limit && shown + self.output <= self.window
+        let request = shown.saturating_add(self.output);
+        used.total().saturating_add(request) <= self.limit && request <= self.window
     }
 
     /// Whether the user is warned of the cost before a turn begins.
@@ -122,6 +123,18 @@ mod tests {
     use super::*;
     use crate::provider::chat::Role;
     use proptest::prelude::*;
+
+    #[test]
+    fn counts_near_the_largest_number_exhaust_a_budget_and_overflow_nothing() {
+        let used = Usage { input: u64::MAX, output: u64::MAX };
+        let usual = Budget::new(None, None, None, None);
+        assert!(!usual.allows(used, 10));
+        for budget in [usual, Budget::new(Some(u64::MAX), Some(u64::MAX), None, None)] {
+            let estimates = [budget.most_of_turn(used), budget.expected_of_turn(used, u64::MAX, Style::Detailed)];
+            assert_eq!(estimates, [0, 0], "nothing is left");
+            assert_eq!(budget.of_retry(u64::MAX), u64::MAX);
+        }
+    }
 
     #[test]
     fn the_warning_comes_above_the_threshold_and_not_at_it() {
