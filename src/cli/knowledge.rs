@@ -4,8 +4,8 @@ use super::arguments::{Knowledge, KnowledgeCommand};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::knowledge::{
-    BATCH, Change, Corpus, Declared, Embedded, Found, Listing, Passage, Search, StoredPassage, Vectors, embedded_text,
-    prepare, store, vector_file,
+    BATCH, Change, Corpus, Declared, Embedded, Found, Listing, Passage, Search, StoredPassage, VectorError, Vectors,
+    embedded_text, lacking_vectors, prepare, store, vector_file,
 };
 use crate::provider::{Access, Embedder, RetryPolicy};
 use crate::scenario::Project;
@@ -266,13 +266,23 @@ async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus)
             let texts: Vec<String> = passages.iter().map(|passage| embedded_text(passage)).collect();
             let embedded = embedder.embed(&texts).await.result.map_err(|why| why.to_string())?;
             for (passage, vector) in passages.iter().zip(&embedded.vectors) {
-                vectors.add(passage, vector).map_err(|why| why.to_string())?;
+                vectors.add(passage, vector).map_err(|why| refused(&why, &file, base))?;
             }
         }
     }
     vectors.save(&file, model, corpus).map_err(|why| why.to_string())?;
     let kept = corpus.passages.len() - missing.len();
     Ok(VectorFacts { model: model.clone(), new: missing.len(), kept, file: file.display().to_string() })
+}
+
+/// Why a vector is not taken, and what to do where the model gives another length than before.
+fn refused(why: &VectorError, file: &Path, base: &Base<'_>) -> String {
+    match why {
+        VectorError::Length { .. } => {
+            format!("{why}: delete {}, and run `ragcheck knowledge index {}` again", file.display(), base.name)
+        }
+        VectorError::NoDirection { .. } => why.to_string(),
+    }
 }
 
 /// Pushes a folder's passages with their vectors to a server, and deletes passages that are no longer in the folder.
@@ -286,8 +296,7 @@ fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Printable, Proble
     let model = &embeddings.model;
     let file = vector_file(&base.path()?, model);
     let rows = Vectors::read(&file, model).map_err(|why| why.to_string())?;
-    let lacking =
-        |count| format!("{count} passages have no vector: run `ragcheck knowledge index {}` first", base.name);
+    let lacking = |count| format!("{}: run `ragcheck knowledge index {}` first", lacking_vectors(count), base.name);
     let rows = rows.of(&corpus).map_err(lacking)?;
     let access = knowledge_access(base.project, &settings, &Variables::new()).map_err(|why| why.to_string())?;
     let server = store(address, &access).ok_or_else(|| format!("unknown kind of server `{}`", address.scheme))?;

@@ -40,7 +40,7 @@ pub enum SearchError {
 fn of_service(error: &ProviderError) -> String {
     match error {
         ProviderError::Failed { kind, message, .. } => {
-            format!("the knowledge base's server failed ({}): {message}", kind.as_str())
+            format!("the search failed ({}): {message}", kind.as_str())
         }
         ProviderError::Miss(miss) => miss.message.clone(),
     }

@@ -8,13 +8,14 @@ use super::documents::Passage;
 use super::embedded::Embedded;
 use super::fusion::{self, DEPTH};
 use super::server::{self, Collection, Store, failed};
-use super::vectors::PassageVectors;
+use super::vectors::{PassageVectors, file_of};
 use super::{Found, KnowledgeBase, KnowledgeSource, Search, SearchError};
 use crate::platform::clock::BoxFuture;
 use crate::provider::{Access, Attempt, Attempted, Embedder, ErrorKind, ProviderError, VectorUsage};
 use crate::settings::{EmbeddingSettings, ServerAddress};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Separator after the number of passages in a pinned state.
@@ -124,10 +125,12 @@ impl Opened {
         };
         if vector.len() != rows.dimensions() {
             let (model, base, own) = (&self.shared.embeddings.model, &self.shared.id, rows.dimensions());
+            let file = file_of(Path::new(&words.corpus().id), model);
             let message = format!(
-                "`{model}` gave a vector of {} numbers, and the passages of `{base}` have {own}: index the base again \
-                 with the model of today",
-                vector.len()
+                "`{model}` returned a vector of {} numbers, but those of `{base}` have {own}: delete {} beside \
+                 the base's folder, and run `ragcheck knowledge index {base}`",
+                vector.len(),
+                file.display()
             );
             return failed(attempts, unfit(message));
         }

@@ -50,7 +50,7 @@ pub use server::qdrant_bodies;
 pub use server::{BATCH, StoredPassage, store};
 pub(crate) use server::{known_profile, server_auth, servers};
 pub(crate) use upkeep::{PruneRule, Pruned, Upkeep};
-pub(crate) use vectors::PassageVectors;
+pub(crate) use vectors::{PassageVectors, VectorError, lacking as lacking_vectors};
 pub use vectors::{Vectors, file_of as vector_file, text_of as embedded_text};
 
 use crate::platform::bounds::Bound;

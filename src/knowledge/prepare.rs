@@ -48,7 +48,10 @@ pub fn prepare(declared: Declared<'_>) -> Result<Arc<dyn KnowledgeSource>, Knowl
     let Some(embeddings) = &settings.embeddings else { return Ok(Arc::new(Shared(index))) };
     let model = &embeddings.model;
     let file = vectors::file_of(&declared.knowledge.join(folder), model);
-    let lacking = |count| KnowledgeError::Vectors { path: file.clone(), why: vectors::lacking(count) };
+    let lacking = |count| {
+        let why = format!("{}: run `ragcheck knowledge index {}`", vectors::lacking(count), declared.place);
+        KnowledgeError::Vectors { path: file.clone(), why }
+    };
     let rows = Vectors::read(&file, model)?.of(index.corpus()).map_err(lacking)?;
     let place = VectorsAt::Folder(Arc::new(rows));
     Ok(Arc::new(Arc::new(Hybrid::new(declared.place, Some(index), place, embeddings, &settings.filter))))

@@ -30,7 +30,7 @@ struct Head {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VectorError {
     /// Another length than those before.
-    #[error("a vector has {given} numbers, and those before have {before}: index the base again with one model")]
+    #[error("a vector has {given} numbers, but the earlier ones have {before}")]
     Length {
         /// Its numbers.
         given: usize,
@@ -173,10 +173,10 @@ impl Vectors {
     }
 }
 
-/// That passages have no vector, and what to do.
-pub(super) fn lacking(count: usize) -> String {
+/// That passages have no vector.
+pub(crate) fn lacking(count: usize) -> String {
     let passages = if count == 1 { "1 passage has".to_owned() } else { format!("{count} passages have") };
-    format!("{passages} no vector: run `ragcheck knowledge index` with this base")
+    format!("{passages} no vector")
 }
 
 impl PassageVectors {

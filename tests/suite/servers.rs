@@ -86,7 +86,36 @@ fn a_base_with_vectors_whose_passages_changed_says_which_command_makes_the_missi
     project.write("fixtures/knowledge/fernlight/new.md", "# New\n\nThe Sprig has a new lamp.\n");
     let outcome = project.run(&RUN);
     assert_ne!(outcome.code, 0);
-    assert!(outcome.stderr.contains("1 passage has no vector: run `ragcheck knowledge index`"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("1 passage has no vector: run `ragcheck knowledge index fernlight-sentences`"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn vectors_of_another_length_than_the_models_are_deleted_and_indexed_again_as_the_message_says() {
+    let project = Project::shipped();
+    let _simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
+    let name = "fernlight-vectors.counted-words.vectors";
+    let file = project.path(&format!("fixtures/knowledge/{name}"));
+    let bytes = std::fs::read(&file).expect("vectors");
+    let line = bytes.iter().position(|byte| *byte == b'\n').expect("a first line");
+    let mut head: Value = serde_json::from_slice(&bytes[..line]).expect("JSON");
+    head["dimensions"] = 1.into();
+    let numbers = head["passages"].as_array().expect("passages").len();
+    let one = std::iter::repeat_n(1.0_f32.to_le_bytes(), numbers).flatten();
+    std::fs::write(&file, [head.to_string().as_bytes(), b"\n"].concat().into_iter().chain(one).collect::<Vec<u8>>())
+        .expect("written");
+    let search = || project.run(&["knowledge", "search", "fernlight-vectors", "warranty"]);
+    let refused = search();
+    refused.expect_code(2);
+    let advice =
+        format!("delete {name} beside the base's folder, and run `ragcheck knowledge index fernlight-vectors`");
+    assert!(refused.stderr.contains(&advice), "{}", refused.stderr);
+    std::fs::remove_file(&file).expect("deleted");
+    project.run(&["knowledge", "index", "fernlight-vectors"]).expect_code(0);
+    search().expect_code(0);
 }
 
 #[test]
