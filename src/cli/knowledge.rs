@@ -10,6 +10,7 @@ use crate::knowledge::{
 use crate::provider::{Access, Embedder, RetryPolicy};
 use crate::scenario::Project;
 use crate::settings::{EmbeddingSettings, KnowledgeBaseSettings, ServerAddress};
+use crate::trace::text::quote;
 use crate::trial::{Variables, knowledge_access, without_services};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -92,6 +93,9 @@ pub(super) struct BaseFacts {
     pub hash: String,
     /// Number of documents.
     pub documents: usize,
+    /// Folders and files of other formats in its folder, which are not read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_read: Vec<String>,
     /// Of `stats`: each document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<DocumentFacts>>,
@@ -142,7 +146,7 @@ impl fmt::Display for Printable {
 
 impl fmt::Display for BaseFacts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { base, passages, characters, longest, hash, documents, files, vectors } = self;
+        let Self { base, passages, characters, longest, hash, documents, not_read, files, vectors } = self;
         write!(out, "{base}: {passages} passages of {documents} documents, ")?;
         if files.is_some() {
             write!(out, "{characters} characters, the longest passage {longest}, ")?;
@@ -150,6 +154,10 @@ impl fmt::Display for BaseFacts {
         writeln!(out, "hash {hash}")?;
         for DocumentFacts { file, passages, hash } in files.iter().flatten() {
             writeln!(out, "  {file}  {passages} passages, hash {hash}")?;
+        }
+        if !not_read.is_empty() {
+            let names: Vec<String> = not_read.iter().map(|name| quote(name, 60)).collect();
+            writeln!(out, "not read (only files of known formats directly in the folder are): {}", names.join(", "))?;
         }
         if let Some(VectorFacts { model, new, kept, file }) = vectors {
             writeln!(out, "{new} new vectors by {model}, {kept} kept, in {file}")?;
@@ -225,7 +233,9 @@ fn search(base: &Base<'_>, query: &str, top_k: usize) -> Result<Printable, Probl
     let Search { result, .. } = wait(async { Ok(opened.search(query, top_k).await) })?;
     let found = result.map_err(|why| why.to_string())?;
     if found.is_empty() {
-        output::remark(&format!("nothing in `{}` matches: no word of the query occurs in a passage", base.name));
+        let not_read = base.corpus().map(|corpus| corpus.not_read()).unwrap_or_default();
+        let why = "no word of the query occurs in a passage";
+        output::remark(&format!("nothing in `{}` matches: {why}{not_read}", base.name));
     }
     let passage = |found: Found| FoundPassage {
         id: found.passage.id.clone(),
@@ -337,6 +347,7 @@ fn facts(corpus: &Corpus) -> BaseFacts {
         longest: corpus.passages.iter().map(characters).max().unwrap_or_default(),
         hash: corpus.hash.clone(),
         documents: corpus.documents.len(),
+        not_read: corpus.not_read.clone(),
         files: None,
         vectors: None,
     }

@@ -90,10 +90,12 @@ pub enum KnowledgeError {
         path: PathBuf,
     },
     /// A folder without a single passage.
-    #[error("{} holds no passages: put files with text into it (.md, .txt, .html, .jsonl, .csv)", path.display())]
+    #[error("{} holds no passages: put files with text into it (.md, .txt, .html, .jsonl, .csv){not_read}", path.display())]
     Empty {
         /// The folder.
         path: PathBuf,
+        /// What is in it and not read, as the end of the sentence.
+        not_read: String,
     },
     /// A document that is not of its format.
     #[error("{}:{line}: {why}", path.display())]

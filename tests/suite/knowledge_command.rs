@@ -50,6 +50,18 @@ fn stats_list_every_document_with_its_passages() {
 }
 
 #[test]
+fn a_subfolder_that_is_not_read_is_named_by_stats_index_and_a_search_without_a_result() {
+    let project = handbook();
+    project.write("fixtures/knowledge/handbuch/garten/teich.md", "# Teich\n\nDer Teich ist tief.\n");
+    for command in ["stats", "index"] {
+        let told = project.run(&["knowledge", command, "handbuch"]).stdout;
+        assert!(told.lines().any(|line| line.starts_with("not read") && line.ends_with(": garten/")), "{told}");
+    }
+    let search = project.run(&["knowledge", "search", "handbuch", "Teich"]);
+    assert!(search.stderr.contains("; not read: garten/"), "{}", search.stderr);
+}
+
+#[test]
 fn the_language_of_a_base_decides_which_words_are_the_same_and_which_say_nothing() {
     let project = handbook();
     let found = |query: &str| {

@@ -9,7 +9,7 @@
 //! | `*.csv` | a row | `<file name>#<its id, or n>` |
 //!
 //! n counts from 1 in each document, so that a change in one document renames nothing in another. Other files and
-//! folders are passed over.
+//! folders are not read: [`Corpus::not_read`] names them.
 
 mod html;
 mod pieces;
@@ -24,6 +24,9 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::string::FromUtf8Error;
+
+/// Names of files and folders in a sentence.
+const NAMED: usize = 5;
 
 /// How the sources of a folder are named, for whoever checks citations.
 pub(crate) const NAMES: PassageNames = PassageNames { document: document_name, passages: passage_ids };
@@ -94,6 +97,9 @@ pub struct Corpus {
     pub places: Vec<Place>,
     /// The files, by name.
     pub documents: Vec<Document>,
+    /// Names of what is in the folder and not read, sorted: folders, with `/` at the end, and files of other formats.
+    /// Hidden ones are left out.
+    pub not_read: Vec<String>,
     /// First 16 hex digits of SHA-256 over ids, titles and texts.
     pub hash: String,
 }
@@ -106,15 +112,22 @@ impl Corpus {
     /// when there is no passage at all.
     pub fn load(folder: &Path) -> Result<Self, KnowledgeError> {
         let unreadable = |path: &Path, error| KnowledgeError::Read { path: path.to_owned(), error };
-        let mut files = Vec::new();
+        let (mut files, mut not_read) = (Vec::new(), Vec::new());
         for crate::platform::files::Entry { path, .. } in
             crate::platform::files::entries(folder).map_err(|error| unreadable(folder, error))?
         {
-            if Format::of(&path).is_some() && path.is_file() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                not_read.push(name + "/");
+            } else if Format::of(&path).is_none() {
+                not_read.push(name);
+            } else if path.is_file() {
                 files.push(path);
             }
         }
+        not_read.retain(|name| !name.starts_with('.'));
         files.sort();
+        not_read.sort();
         let (mut passages, mut places, mut documents) = (Vec::new(), Vec::new(), Vec::new());
         let mut ids = BTreeSet::new();
         let mut room = Bound::DocumentsSize.most();
@@ -147,18 +160,32 @@ impl Corpus {
             }
         }
         if passages.is_empty() {
-            return Err(KnowledgeError::Empty { path: folder.to_owned() });
+            return Err(KnowledgeError::Empty { path: folder.to_owned(), not_read: sentence(&not_read) });
         }
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Self { places, documents, ..Self::of(&name, passages) })
+        Ok(Self { places, documents, not_read, ..Self::of(&name, passages) })
     }
 
     /// A corpus of these passages.
     pub fn of(id: &str, passages: Vec<Passage>) -> Self {
         let parts = passages.iter().flat_map(|passage| [&passage.id, &passage.title, &passage.text]);
         let hash = hash_of(parts.map(String::as_str), 8);
-        Self { id: id.to_owned(), passages, places: Vec::new(), documents: Vec::new(), hash }
+        let (places, documents, not_read) = (Vec::new(), Vec::new(), Vec::new());
+        Self { id: id.to_owned(), passages, places, documents, not_read, hash }
     }
+
+    /// `; not read: returns/, notes.pdf`; empty if everything in the folder is read.
+    pub fn not_read(&self) -> String {
+        sentence(&self.not_read)
+    }
+}
+
+/// The end of a sentence that names what is not read.
+fn sentence(not_read: &[String]) -> String {
+    let more = not_read.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = not_read.iter().take(NAMED).map(|name| name.escape_debug().to_string()).collect::<Vec<_>>().join(", ");
+    if named.is_empty() { named } else { format!("; not read: {named}{more}") }
 }
 
 /// The first `bytes` bytes of SHA-256, in hex, over the parts, each prefixed by its length.
@@ -238,6 +265,24 @@ mod tests {
         assert_ne!(before, Corpus::load(folder.path()).expect("loads").hash);
         std::fs::write(&file, "\n").expect("written");
         assert!(matches!(Corpus::load(folder.path()), Err(KnowledgeError::Empty { .. })));
+    }
+
+    #[test]
+    fn folders_and_files_of_other_formats_are_named_as_not_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for inner in ["returns", ".git"] {
+            std::fs::create_dir(folder.path().join(inner)).expect("made");
+        }
+        let write = |name: &str| std::fs::write(folder.path().join(name), "Text.").expect("written");
+        ["returns/late.md", "A.TXT", "b.markdown", ".hidden"].into_iter().for_each(write);
+        let none = Corpus::load(folder.path()).expect_err("nothing is read").to_string();
+        assert!(none.ends_with("; not read: A.TXT, b.markdown, returns/"), "{none}");
+        write("hire.md");
+        let corpus = Corpus::load(folder.path()).expect("loads");
+        assert_eq!((corpus.passages.len(), corpus.not_read().as_str()), (1, "; not read: A.TXT, b.markdown, returns/"));
+        ["c.pdf", "d.pdf", "e.pdf"].into_iter().for_each(write);
+        let many = Corpus::load(folder.path()).expect("loads").not_read();
+        assert_eq!(many, "; not read: A.TXT, b.markdown, c.pdf, d.pdf, e.pdf and 1 more");
     }
 
     #[test]
