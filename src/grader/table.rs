@@ -72,7 +72,7 @@ fn beside_people(rows: &[ItemRow], width: usize, rated: bool) -> String {
         );
     }
     out.push_str(
-        "The last column is prediction-powered: the judge's rate corrected by what it gets wrong beside people. It holds if the rated\ntrials are a random sample. SC-004 itself rests on the ratings alone.\n",
+        "The last column is prediction-powered: the judge's rate corrected by what it gets wrong beside people. It holds if the rated\ntrials are a random sample; a grade without a verdict counts as failed. SC-004 itself rests on the ratings alone.\n",
     );
     out
 }
@@ -82,7 +82,10 @@ fn estimated(beside: &Beside) -> String {
     let (low, high) = (found.low.max(0.0), found.high.min(1.0));
     let share = percent(found.value.clamp(0.0, 1.0));
     let alone = if beside.unrated == 0 { ", people alone" } else { "" };
-    format!("{share} ({}{alone}; {} rated)", interval(low, high), beside.table.total())
+    let without = beside.without_verdict;
+    let of = if without > 0 { format!(", {without} of them without a verdict") } else { String::new() };
+    let rated = beside.table.total() + without as u64;
+    format!("{share} ({}{alone}; {rated} rated{of})", interval(low, high))
 }
 
 #[cfg(test)]
@@ -110,7 +113,10 @@ mod tests {
     #[test]
     fn with_ratings_the_table_shows_the_whole_confusion() {
         let table_of = Confusion { both: 45, judge_only: 5, human_only: 10, neither: 40 };
-        let shown = table(&[row(50, 100, Some(Beside { table: table_of, unrated: 0, estimate: None }))], true);
+        let shown = table(
+            &[row(50, 100, Some(Beside { table: table_of, without_verdict: 0, unrated: 0, estimate: None }))],
+            true,
+        );
         assert!(shown.contains("0.85   0.70   0.70   0.82   0.89  not estimable"), "{shown}");
         assert!(!shown.contains("proxy"), "{shown}");
     }

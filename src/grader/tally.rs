@@ -1,7 +1,7 @@
 //! Aggregates grades and compares them with human ratings.
 //!
 //! A rating covers a whole trial. A trial's verdict on an item therefore covers all its graded turns: it passes if all
-//! pass, fails if one fails, and is missing otherwise. The estimate from both is prediction-powered inference
+//! pass, fails if one fails, and is missing otherwise. The estimate from both takes a missing one as a failure; it is prediction-powered inference
 //! (`stats::prediction_powered`), which assumes that the rated trials are a random sample.
 
 use super::grade::Graded;
@@ -27,7 +27,7 @@ pub(crate) struct ItemRow {
     pub inconsistent: u64,
     /// Number of turns whose reply could not be used.
     pub errors: u64,
-    /// Comparison with human ratings; `None` if no rated trial has a verdict.
+    /// Comparison with human ratings; `None` if no rated trial was graded.
     pub beside: Option<Beside>,
 }
 
@@ -36,7 +36,9 @@ pub(crate) struct ItemRow {
 pub(crate) struct Beside {
     /// Trials with a verdict and a rating.
     pub table: Confusion,
-    /// Number of trials with a verdict only.
+    /// Number of rated trials whose grade is no verdict; the estimate takes it as a failure.
+    pub without_verdict: usize,
+    /// Number of graded trials without a rating.
     pub unrated: usize,
     /// Estimated rate of satisfied people, from verdicts and ratings.
     pub estimate: Option<Estimate>,
@@ -108,7 +110,7 @@ impl Tally {
             }
             trials.entry(trial).or_default().push(grade);
         }
-        let verdicts = trials.iter().filter_map(|(trial, grades)| Some((*trial, together(grades).verdict()?)));
+        let verdicts = trials.iter().map(|(trial, grades)| (*trial, together(grades).verdict()));
         row.beside = ratings.and_then(|ratings| beside(verdicts, ratings));
         row
     }
@@ -120,13 +122,23 @@ fn together(grades: &[GradeValue]) -> GradeValue {
     order.into_iter().find(|grade| grades.contains(grade)).unwrap_or(GradeValue::Pass)
 }
 
-fn beside<'v>(verdicts: impl Iterator<Item = (&'v str, bool)>, ratings: &BTreeMap<String, bool>) -> Option<Beside> {
+fn beside<'v>(
+    verdicts: impl Iterator<Item = (&'v str, Option<bool>)>,
+    ratings: &BTreeMap<String, bool>,
+) -> Option<Beside> {
+    // Leaving out trials without a verdict would choose the sample: to the estimate they are failures of the judge.
+    let (mut table, mut without_verdict) = (Vec::new(), 0);
     // Repetitions of a case share errors: a case counts once, by its means.
     let (mut rated, mut judged): (BTreeMap<&str, Vec<_>>, BTreeMap<&str, Vec<_>>) = Default::default();
-    for (trial, passes) in verdicts {
+    for (trial, verdict) in verdicts {
+        let passes = verdict.unwrap_or(false);
         let case = trial.rsplit_once('/').map_or(trial, |(case, _)| case);
         match ratings.get(trial) {
-            Some(satisfied) => rated.entry(case).or_default().push((passes, *satisfied)),
+            Some(satisfied) => {
+                table.extend(verdict.map(|passes| (passes, *satisfied)));
+                without_verdict += usize::from(verdict.is_none());
+                rated.entry(case).or_default().push((passes, *satisfied));
+            }
             None => judged.entry(case).or_default().push(passes),
         }
     }
@@ -145,7 +157,7 @@ fn beside<'v>(verdicts: impl Iterator<Item = (&'v str, bool)>, ratings: &BTreeMa
     let weight = if model.is_empty() { Weight::Nothing } else { Weight::Tuned };
     let estimate = estimate(&people, &model, weight);
     let unrated = judged.values().map(Vec::len).sum();
-    Some(Beside { table: Confusion::of(rated.into_values().flatten()), unrated, estimate })
+    Some(Beside { table: Confusion::of(table), without_verdict, unrated, estimate })
 }
 
 fn share(good: bool) -> f64 {
@@ -196,6 +208,20 @@ mod tests {
         assert_eq!(first.unrated, 1);
         let none = BTreeMap::from([("other".to_owned(), false)]);
         assert_eq!(tally.rows(&rubric(), Some(&none))[0].beside, None);
+    }
+
+    #[test]
+    fn the_estimate_counts_ratings_of_trials_without_a_verdict() {
+        use GradeValue::{Error, Pass};
+        let turns: Vec<(String, [GradeValue; 2])> =
+            (0..80).map(|n| (format!("c{n}"), if n % 2 == 0 { [Pass; 2] } else { [Error; 2] })).collect();
+        let ratings = (0..40).map(|n| (format!("c{n}"), n % 2 == 0)).collect();
+        let named: Vec<(&str, [GradeValue; 2])> = turns.iter().map(|(name, grades)| (name.as_str(), *grades)).collect();
+        let row = &tally(&named).rows(&rubric(), Some(&ratings))[0];
+        let beside = row.beside.as_ref().expect("rated");
+        assert_eq!((beside.table.total(), beside.without_verdict, beside.unrated), (20, 20, 40));
+        let value = beside.estimate.expect("an estimate").value;
+        assert!((value - 0.5).abs() < 1e-9, "half of the people were satisfied: {value}");
     }
 
     #[test]
