@@ -29,6 +29,8 @@ pub(crate) struct TrialFigures<'a> {
     pub cost: Option<f64>,
     /// Its units, by metric as written.
     pub units: Vec<(&'a str, &'a [Observation])>,
+    /// The same of metrics whose tool its agent did not offer: they count if it has that tool in another trial.
+    pub not_offered: Vec<(&'a str, &'a [Observation])>,
 }
 
 /// Sums trials, independent of their order.
@@ -37,7 +39,12 @@ pub(crate) struct Collector<'p> {
     criteria: Vec<Asked<'p>>,
     settings: BTreeMap<(usize, String), Setting>,
     cases: BTreeMap<(usize, usize, String), Case>,
+    /// Tools that were offered in trials that counted, by criterion, scenario and variant.
+    counted: BTreeMap<(String, usize, String), BTreeSet<Vec<String>>>,
 }
+
+/// Successes and units by repetition.
+type Numbers = BTreeMap<u32, (u64, u64)>;
 
 /// One criterion of the plan.
 struct Asked<'p> {
@@ -61,7 +68,9 @@ struct Case {
     /// What the user said first in the imported conversations of it.
     said: BTreeSet<String>,
     /// Successes and units by criterion and repetition.
-    by_number: BTreeMap<String, BTreeMap<u32, (u64, u64)>>,
+    by_number: BTreeMap<String, Numbers>,
+    /// The same of trials whose agent did not offer the tool of the criterion, and by the tools that it did.
+    not_offered: BTreeMap<(String, Vec<String>), Numbers>,
     /// For criteria whose units are several repetitions, by key: which repetitions succeeded.
     open: BTreeMap<String, BTreeMap<u32, bool>>,
 }
@@ -99,11 +108,11 @@ impl<'p> Collector<'p> {
             }
             variant.clone_into(&mut case.figures.variant);
         }
-        Self { plan, criteria, settings, cases }
+        Self { plan, criteria, settings, cases, counted: BTreeMap::new() }
     }
 
     /// Adds one trial that could be run; ignores one that the plan does not contain.
-    pub(crate) fn add(&mut self, trace: &Trace, seen: &TrialFigures<'_>) {
+    pub(crate) fn add<'t>(&mut self, trace: &Trace, seen: &TrialFigures<'t>) {
         let Some(place) = self.plan.trials.place_of(&trace.trial) else { return };
         let Some(trial) = self.plan.trials.at(place) else { return };
         let planned = &self.plan.scenarios[trial.scenario].cases[trial.case].case;
@@ -117,13 +126,27 @@ impl<'p> Collector<'p> {
             if !covered || planned.excluded_from.contains_key(&written.id) {
                 continue;
             }
-            let units = seen.units.iter().find(|(metric, _)| *metric == criterion.metric).map(|(_, units)| *units);
-            for unit in units.unwrap_or_default() {
-                let success = match (unit.outcome, criterion.limit_us) {
-                    (Outcome::Success, _) => true,
-                    (Outcome::Took(time), Some(limit)) => time < limit,
-                    _ => false,
-                };
+            let of_metric = |all: &[(&str, &'t [Observation])]| {
+                all.iter().find(|(metric, _)| *metric == criterion.metric).map(|(_, units)| *units)
+            };
+            let is_success = |unit: &Observation| match (unit.outcome, criterion.limit_us) {
+                (Outcome::Success, _) => true,
+                (Outcome::Took(time), Some(limit)) => time < limit,
+                _ => false,
+            };
+            let units = of_metric(&seen.units).unwrap_or_default();
+            if let Some(lost) = of_metric(&seen.not_offered).filter(|_| group.is_none()) {
+                let tools = trace.offered.clone().unwrap_or_default();
+                let numbers = case.not_offered.entry((criterion.key.clone(), tools)).or_default();
+                let sum = numbers.entry(trial.lane.repetition).or_default();
+                let successes = lost.iter().filter(|unit| is_success(unit)).count() as u64;
+                *sum = (sum.0 + successes, sum.1 + lost.len() as u64);
+            } else if !units.is_empty() {
+                let of = (criterion.key.clone(), trial.scenario, variant.clone());
+                self.counted.entry(of).or_default().insert(trace.offered.clone().unwrap_or_default());
+            }
+            for unit in units {
+                let success = is_success(unit);
                 if group.is_some() {
                     case.open.entry(criterion.key.clone()).or_default().insert(trial.lane.repetition, success);
                     continue;
@@ -158,7 +181,21 @@ impl<'p> Collector<'p> {
 
     /// Returns the summary after all trials that could be run. A run until decided needs no trial after its last
     /// pass, `passes`; `part` describes how the run is partial.
-    pub(crate) fn finish(self, label: &str, passes: Option<u32>, part: &str) -> Summary {
+    pub(crate) fn finish(mut self, label: &str, passes: Option<u32>, part: &str) -> Summary {
+        for ((scenario, _, variant), case) in &mut self.cases {
+            for ((key, offered), numbers) in std::mem::take(&mut case.not_offered) {
+                let counted = self.counted.get(&(key.clone(), *scenario, variant.clone()));
+                let of_agent = |tools: &Vec<String>| offered.iter().all(|tool| tools.contains(tool));
+                if !counted.is_some_and(|counted| counted.iter().any(of_agent)) {
+                    continue;
+                }
+                let known = case.by_number.entry(key).or_default();
+                for (repetition, (successes, n)) in numbers {
+                    let sum = known.entry(repetition).or_default();
+                    *sum = (sum.0 + successes, sum.1 + n);
+                }
+            }
+        }
         let stopped = self.plan.stopping.zip(passes).filter(|(stopping, passes)| *passes < stopping.max_passes);
         let asked = self.criteria;
         let imported = self.plan.mode == Some(Mode::Imported);
@@ -356,14 +393,29 @@ mod tests {
         let mut collector = Collector::new(&plan, |_| None);
         collector.add(
             &good(&plan, 0),
-            &TrialFigures { passed: Some(true), why: String::new(), cost: None, units: units.clone() },
+            &TrialFigures {
+                passed: Some(true),
+                why: String::new(),
+                cost: None,
+                units: units.clone(),
+                not_offered: Vec::new(),
+            },
         );
         collector.add(
             &good(&plan, 1),
-            &TrialFigures { passed: Some(false), why: "short".into(), cost: None, units: units.clone() },
+            &TrialFigures {
+                passed: Some(false),
+                why: "short".into(),
+                cost: None,
+                units: units.clone(),
+                not_offered: Vec::new(),
+            },
         );
         let failed = story(&plan, 2).turn("q").fail("model").done();
-        collector.add(&failed, &TrialFigures { passed: Some(false), why: "no answer".into(), cost: None, units });
+        collector.add(
+            &failed,
+            &TrialFigures { passed: Some(false), why: "no answer".into(), cost: None, units, not_offered: Vec::new() },
+        );
         let summary = collector.finish("run", None, "");
         let [one, two] = summary.cases.as_slice() else { panic!("{summary:?}") };
         assert_eq!((one.trials, one.passed, one.errors, one.turn_us), (2, 1, 0, Some(2_000_000)));
@@ -384,7 +436,10 @@ mod tests {
             let mut collector = Collector::new(&plan, |_| None);
             let seen = [Observation::success("turn 1")];
             let units: Vec<(&str, &[Observation])> = vec![("turn_success_rate", &seen)];
-            collector.add(&good(&plan, 0), &TrialFigures { passed: Some(true), why: String::new(), cost: None, units });
+            collector.add(
+                &good(&plan, 0),
+                &TrialFigures { passed: Some(true), why: String::new(), cost: None, units, not_offered: Vec::new() },
+            );
             collector.finish("run", None, "").cases[0].units.contains_key("F")
         };
         assert!(of("tool-rag") && !of("react"));
@@ -410,7 +465,7 @@ mod tests {
             let units: Vec<(&str, &[Observation])> = vec![("pass_all(k=2)", &seen), ("pass_any(k=2)", &seen)];
             collector.add(
                 &good(&plan, place),
-                &TrialFigures { passed: Some(success), why: String::new(), cost: None, units },
+                &TrialFigures { passed: Some(success), why: String::new(), cost: None, units, not_offered: Vec::new() },
             );
         }
         let summary = collector.finish("run", None, "");

@@ -12,12 +12,12 @@ use super::latency::{Kind, Latencies};
 use super::sources::Sources;
 use super::tally::{Tally, WhyNoUnits};
 use super::{Evaluation, Restarts, TrialResults, Verdict};
-use crate::metric::{Metric, Observation, catalogue};
-use crate::plan::{Plan, PlannedTrial};
+use crate::metric::{Metric, catalogue};
+use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, ReadCriterion};
 use crate::stats::ALPHA;
-use crate::trace::{Evidence, Grades, Trace, TraceError, TrialError};
+use crate::trace::{Grades, Trace, TraceError, TrialError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -44,20 +44,21 @@ pub struct Evaluator<'p> {
     latencies: Latencies,
     /// Number of completed passes in a run until decided.
     closed: u32,
-    /// Scenarios, flows and variants of which a trial counted, by criterion.
-    counted: BTreeSet<(usize, usize, String, String)>,
-    /// Trials whose agent did not offer the tool of a criterion, by criterion.
-    not_offered: Vec<(usize, NotOffered)>,
+    /// Tools that were offered in trials that counted, and the first repetition of each, by criterion, scenario, flow and
+    /// variant.
+    counted: BTreeMap<Agent, BTreeMap<Vec<String>, u32>>,
+    /// Trials whose agent did not offer the tool of a criterion, by the same, the repetition and the tools that it did.
+    not_offered: BTreeMap<(Agent, u32, Vec<String>), NotOffered>,
 }
 
-/// A trial whose agent did not offer the tool of a criterion: it counts if the agent has that tool in another trial.
+/// Whose trials count together for a criterion: the criterion, scenario, flow and variant.
+type Agent = (usize, usize, String, String);
+
+/// Trials whose agent did not offer the tool of a criterion: they count if it has that tool in another trial.
 struct NotOffered {
-    place: usize,
-    trial: PlannedTrial,
-    units: Vec<Observation>,
+    tally: Tally,
+    trials: u64,
     why: WhyNoUnits,
-    evidence: Evidence,
-    behaviour: u64,
 }
 
 impl<'p> Evaluator<'p> {
@@ -152,8 +153,8 @@ impl<'p> Evaluator<'p> {
             turn_times: Vec::new(),
             latencies: Latencies::default(),
             closed: 0,
-            counted: BTreeSet::new(),
-            not_offered: Vec::new(),
+            counted: BTreeMap::new(),
+            not_offered: BTreeMap::new(),
         })
     }
 
@@ -181,6 +182,7 @@ impl<'p> Evaluator<'p> {
             units,
             out_of_scope,
             not_offered,
+            offered,
             taken,
             turn_times,
             timed,
@@ -227,43 +229,51 @@ impl<'p> Evaluator<'p> {
             let seen = units.iter().find(|(metric, _)| *metric == criterion.metric);
             let scope = out_of_scope.iter().find(|(metric, _)| *metric == criterion.metric);
             criterion.applies |= !excluded && scope.is_none() && metric.arm() == trial.lane.arm && metric.applies(case);
-            if let Some((_, units)) = not_offered.iter().find(|(metric, _)| *metric == criterion.metric)
-                && let Some((_, why)) = scope
+            let of = (number, trial.scenario, trial.lane.flow.clone(), trial.lane.variant.clone());
+            let lost = not_offered.iter().find(|(metric, units)| *metric == criterion.metric && !units.is_empty());
+            if let Some(((_, units), (_, why))) = lost.zip(scope)
                 && !excluded
+                && metric.group().is_none()
             {
-                let (trial, units, why, evidence) = (trial.clone(), units.clone(), why.clone(), evidence.clone());
-                let left = NotOffered { place, trial, units, why, evidence, behaviour };
-                self.not_offered.push((number, left));
+                let key = (of, trial.lane.repetition, offered.clone());
+                let blank = || NotOffered { tally: Tally::default(), trials: 0, why: why.clone() };
+                let left = self.not_offered.entry(key).or_insert_with(blank);
+                left.tally.add(place, &trial, units, criterion.target, false, (&evidence, behaviour));
+                left.trials += 1;
+                left.why = why.clone().min(left.why.clone());
                 continue;
             }
             if let Some((_, why)) = scope {
-                criterion.tally_of(trial.lane.repetition).add_out_of_scope(why);
+                criterion.tally_of(trial.lane.repetition).add_out_of_scope(why, 1);
             }
             let Some((_, seen)) = seen else { continue };
             if scope.is_none() && !seen.is_empty() {
-                self.counted.insert((number, trial.scenario, trial.lane.flow.clone(), trial.lane.variant.clone()));
+                let all = self.counted.entry(of).or_default();
+                let first = all.entry(offered.clone()).or_insert(trial.lane.repetition);
+                *first = trial.lane.repetition.min(*first);
             }
             criterion.add(metric.group(), (place, &trial), seen, excluded, (&evidence, behaviour));
         }
         Ok(())
     }
 
-    /// Counts the trials whose agent did not offer the tool of a criterion and has it in another trial: it lost it. At the end,
-    /// the others are out of scope.
-    fn count_not_offered(&mut self, ends: bool) {
-        for (number, left) in std::mem::take(&mut self.not_offered) {
-            let lane = &left.trial.lane;
-            let has_it = self.counted.contains(&(number, left.trial.scenario, lane.flow.clone(), lane.variant.clone()));
-            let criterion = &mut self.criteria[number];
-            if has_it {
-                let group = self.examiner.metrics[criterion.metric].group();
+    /// Counts the trials up to a pass whose agent did not offer the tool of a criterion and offers it, beside the tools that
+    /// it did offer, in another one of these: it lost it. The others are out of scope: theirs may be another agent.
+    fn count_not_offered(&mut self, pass: u32) {
+        let all = std::mem::take(&mut self.not_offered);
+        let (now, later) = all.into_iter().partition(|((_, repetition, _), _)| *repetition <= pass);
+        self.not_offered = later;
+        for ((agent, repetition, offered), left) in now {
+            let criterion = &mut self.criteria[agent.0];
+            let of_agent = |(tools, first): (&Vec<String>, &u32)| {
+                *first <= pass && offered.iter().all(|tool| tools.contains(tool))
+            };
+            let counted = self.counted.get(&agent);
+            if counted.is_some_and(|counted| counted.iter().any(of_agent)) {
                 criterion.applies = true;
-                let from = (&left.evidence, left.behaviour);
-                criterion.add(group, (left.place, &left.trial), &left.units, false, from);
-            } else if ends {
-                criterion.tally_of(lane.repetition).add_out_of_scope(&left.why);
+                criterion.tally_of(repetition).absorb(&left.tally);
             } else {
-                self.not_offered.push((number, left));
+                criterion.tally_of(repetition).add_out_of_scope(&left.why, left.trials);
             }
         }
     }
@@ -284,9 +294,9 @@ impl<'p> Evaluator<'p> {
     /// Closes the passes of a run until decided up to `pass`, or to the one that settled it; trials missing from them
     /// are in ERROR. Returns whether another pass is needed.
     pub fn end_of_pass(&mut self, pass: u32) -> bool {
-        self.count_not_offered(false);
         while self.closed < pass && !self.is_settled() {
             self.closed += 1;
+            self.count_not_offered(self.closed);
             self.close(self.closed);
         }
         !self.is_settled()
@@ -329,7 +339,7 @@ impl<'p> Evaluator<'p> {
             criterion.applies |= out_of_scope.is_none();
             let tally = criterion.tally_of(trial.lane.repetition);
             match out_of_scope {
-                Some((_, why)) => tally.add_out_of_scope(why),
+                Some((_, why)) => tally.add_out_of_scope(why, 1),
                 None => tally.errors += 1,
             }
         }

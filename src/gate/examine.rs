@@ -62,6 +62,9 @@ pub struct Examined {
     /// the agent has the tool in another trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) not_offered: Vec<(usize, Vec<Observation>)>,
+    /// The tools that the agent offered its model, if they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) offered: Vec<String>,
     pub(super) taken: Vec<u32>,
     pub(super) turn_times: Vec<u64>,
     pub(super) timed: Timed,
@@ -122,6 +125,12 @@ impl<'p> Examiner<'p> {
     /// The units of an examined trial, by metric as written.
     pub fn units<'e>(&'e self, examined: &'e Examined) -> impl Iterator<Item = (&'e str, &'e [Observation])> {
         examined.units.iter().map(|(metric, units)| (self.names[*metric], units.as_slice()))
+    }
+
+    /// The units of an examined trial whose agent did not offer the tool of a metric, by metric as written: they count if it
+    /// has that tool in another trial.
+    pub fn not_offered<'e>(&'e self, examined: &'e Examined) -> impl Iterator<Item = (&'e str, &'e [Observation])> {
+        examined.not_offered.iter().map(|(metric, units)| (self.names[*metric], units.as_slice()))
     }
 
     /// The metrics whose scope excludes the agent of a trial, as far as its tools are known, and why.
@@ -188,6 +197,7 @@ impl<'p> Examiner<'p> {
             units: Vec::new(),
             out_of_scope: Vec::new(),
             not_offered: Vec::new(),
+            offered: trace.offered.clone().unwrap_or_default(),
             taken: Vec::new(),
             turn_times: Vec::new(),
             timed: Timed::default(),
@@ -252,9 +262,15 @@ impl<'p> Examiner<'p> {
                 }
                 Some(why) => {
                     let lacks = |tools: &Tools| tools.missing(trace).is_some();
-                    let is_absent = matches!(why, WhyNoUnits::Absent(_)) || trace.offered.is_none();
+                    // A log may hold conversations of several agents.
+                    let is_unknown = trace.offered.is_none() || mode == Mode::Imported;
+                    let is_absent = matches!(why, WhyNoUnits::Absent(_)) || is_unknown;
                     if !is_absent && metric.needs().iter().any(lacks) {
-                        examined.not_offered.push((*place, metric.observe(&view)));
+                        let mut units = metric.observe(&view);
+                        for unit in &mut units {
+                            unit.note = format!("{} here, and has it in other trials: {}", why.words(), unit.note);
+                        }
+                        examined.not_offered.push((*place, units));
                     }
                     out_of_scope.push((*place, why));
                 }
@@ -271,6 +287,7 @@ impl<'p> Examiner<'p> {
         // What the trial did counts all the same: only what its case expects is undetermined.
         if let Some(error) = taken::not_measured(&checks) {
             examined.units.retain(|(metric, _)| !self.metrics[*metric].reads_expectations());
+            examined.not_offered.retain(|(metric, _)| !self.metrics[*metric].reads_expectations());
             examined.is_undetermined = true;
             examined.result.error.clone_from(&error.message);
             examined.error = Some(error);

@@ -28,7 +28,8 @@ impl CriterionSums<'_> {
         self.tally_of(repetition).add(place, trial, &units, target, excluded, from);
     }
 
-    /// The unit of several repetitions that a trial completes, if it does, with that unit's last repetition. The order of trials affects only which of them completes the unit.
+    /// The unit of several repetitions that a trial completes, if it does, with that unit's last repetition. The order of
+    /// trials affects only which of them completes the unit.
     fn units_of(&mut self, group: Group, trial: &PlannedTrial, seen: &[Observation]) -> (u32, Vec<Observation>) {
         let own = trial.lane.repetition;
         let unit = (own - 1) / group.size;

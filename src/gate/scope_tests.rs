@@ -46,25 +46,26 @@ fn a_trial_in_error_of_an_agent_without_a_response_tool_is_out_of_scope_and_no_e
 #[test]
 fn an_agent_that_offers_a_tool_in_some_trials_alone_lost_it_in_the_others() {
     let plan = plan(CASES, "[{id: M, metric: mandatory_call_rate(knowledge), target: '= 100%', kind: point}]", 4);
-    let offering = |offered: fn(Role) -> bool, places: &[usize]| {
+    let result = |offered: fn(Role) -> bool, more: Option<&str>, lost: &[usize]| {
         let mut traces = all_good(&plan);
-        for place in places.iter().copied() {
-            let mut lost = story(&plan, place).turn("q").answer("from memory", &[]).done();
-            let tools = lost.roles.iter().filter(|(_, role)| offered(**role));
-            lost.offered = Some(tools.map(|(tool, _)| tool.clone()).collect());
-            traces[place] = lost;
+        for (place, trace) in traces.iter_mut().enumerate() {
+            let is_lost = lost.contains(&place);
+            if is_lost {
+                *trace = story(&plan, place).turn("q").answer("from memory", &[]).done();
+            }
+            let tools = trace.roles.iter().filter(|(_, role)| !is_lost || offered(**role));
+            let tools = tools.map(|(tool, _)| tool.clone()).chain(more.filter(|_| is_lost).map(str::to_owned));
+            trace.offered = Some(tools.collect());
         }
-        traces
+        let result = run(&plan, traces).criteria.remove(0);
+        (result.verdict, result.n, result.successes, result.out_of_scope, result.sentence)
     };
-    let lost = run(&plan, offering(|role| role != Role::Knowledge, &[1, 3])).criteria.remove(0);
-    assert_eq!(
-        (lost.verdict, lost.n, lost.successes, lost.out_of_scope),
-        (Verdict::Fail, 4, 2, 0),
-        "{}",
-        lost.sentence
-    );
-    let none = run(&plan, offering(|_| false, &[0, 1, 2, 3])).criteria.remove(0);
-    assert_eq!((none.n, none.out_of_scope), (0, 4), "it has no such tool at all: {}", none.sentence);
+    let (verdict, n, successes, out_of_scope, sentence) = result(|role| role != Role::Knowledge, None, &[1, 3]);
+    assert_eq!((verdict, n, successes, out_of_scope), (Verdict::Fail, 4, 2, 0), "{sentence}");
+    let other = result(|role| role != Role::Knowledge, Some("send_coupon"), &[1, 3]);
+    assert_eq!((other.1, other.3), (2, 2), "another agent, with tools of its own: {}", other.4);
+    let none = result(|_| false, None, &[0, 1, 2, 3]);
+    assert_eq!((none.1, none.3), (0, 4), "it has no such tool at all: {}", none.4);
 }
 
 #[test]

@@ -119,9 +119,9 @@ impl Tally {
         *sum = (sum.0 + successes, sum.1 + n);
     }
 
-    /// Counts a trial whose agent is out of the metric's scope.
-    pub(super) fn add_out_of_scope(&mut self, why: &WhyNoUnits) {
-        self.out_of_scope += 1;
+    /// Counts trials whose agents are out of the metric's scope.
+    pub(super) fn add_out_of_scope(&mut self, why: &WhyNoUnits, trials: u64) {
+        self.out_of_scope += trials;
         if self.why_no_units.as_ref().is_none_or(|known| why < known) {
             self.why_no_units = Some(why.clone());
         }

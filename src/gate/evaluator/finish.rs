@@ -41,11 +41,12 @@ impl Evaluator<'_> {
     /// until decided did not need it.
     pub fn finish(mut self) -> Evaluation {
         let plan = self.examiner.plan;
-        self.count_not_offered(true);
-        let (needed, stopped) = match self.stop() {
-            Some((needed, stopped)) => (needed, Some(stopped)),
-            None => (plan.trials.number(), None),
-        };
+        let stopped = self.stop();
+        if stopped.is_none() {
+            self.count_not_offered(u32::MAX);
+        }
+        let (needed, stopped) =
+            stopped.map_or((plan.trials.number(), None), |(needed, stopped)| (needed, Some(stopped)));
         self.trials.truncate(needed);
         let mut errors = Vec::new();
         for place in 0..needed {

@@ -140,6 +140,7 @@ impl<'p> RunEvaluator<'p> {
                 why: missed.map(|check| format!("{}: {}", check.what, check.seen)).unwrap_or_default(),
                 cost: result.cost,
                 units: examiner.units(&examined).collect(),
+                not_offered: examiner.not_offered(&examined).collect(),
             };
             collector.add(trace, &seen);
         }
