@@ -162,6 +162,29 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
+        fn bounds_in_clusters_are_those_found_by_trying_every_value(
+            sizes in proptest::collection::vec(2_u32..5, 4..20), seed in 0_u64..1000,
+        ) {
+            let mut values = Vec::new();
+            for (cluster, size) in (0..).zip(&sizes) {
+                values.extend((0..*size).map(|turn| ((seed * 31 + u64::from(cluster * 7 + turn * 3)) % 20, cluster)));
+            }
+            let share = |holds: &dyn Fn(u64) -> bool| {
+                let of = |cluster: u32| values.iter().filter(move |(_, own)| *own == cluster);
+                let good = |cluster| of(cluster).filter(|(value, _)| holds(*value)).count() as u64;
+                Sample::Fixed((0..sizes.len() as u32).map(|cluster| (good(cluster), of(cluster).count() as u64)).collect())
+            };
+            let found = bounded_in_clusters(values.clone());
+            prop_assert_eq!(found.len(), SHOWN.len());
+            for (one, q) in found.iter().zip(SHOWN) {
+                let upper = (0..20).find(|most| share(&|value| value <= *most).lower_at(ALPHA) >= q);
+                let tried = values.iter().map(|(value, _)| *value);
+                let lower = tried.filter(|least| share(&|value| value < *least).upper_at(ALPHA) <= q).max();
+                prop_assert_eq!((one.lower, one.upper), (lower, upper), "{:?}", one);
+            }
+        }
+
+        #[test]
         fn bounds_stand_around_the_quantile(sizes in proptest::collection::vec(1_u32..6, 1..30), seed in 0_u64..1000) {
             let mut values = Vec::new();
             for (cluster, size) in (0..).zip(&sizes) {
