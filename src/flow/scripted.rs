@@ -84,16 +84,8 @@ impl ChatModel for Scripted {
         let says = self.script.lock().expect("not poisoned").pop_front().unwrap_or(Says::Text("(script over)"));
         Box::pin(async move {
             self.clock.sleep(Duration::from_millis(100)).await;
-            let attempt = |status, cause| Attempt {
-                service: crate::transport::Service::Model,
-                status: Some(status),
-                cause,
-                took: Duration::from_millis(100),
-                wait: None,
-                first_token: None,
-                declared_fault: false,
-                held: None,
-                vectors: None,
+            let attempt = |status, cause| {
+                Attempt::new(crate::transport::Service::Model, Some(status), cause, Duration::from_millis(100))
             };
             let (content, refusal, made, finish) = match says {
                 Says::Fails => {

@@ -147,6 +147,14 @@ pub struct Attempt {
     pub vectors: Option<VectorUsage>,
 }
 
+impl Attempt {
+    /// An attempt that ended so, after which nobody waited.
+    pub(crate) fn new(service: Service, status: Option<u16>, cause: Option<ErrorKind>, took: Duration) -> Self {
+        let (wait, first_token, held, vectors) = (None, None, None, None);
+        Self { service, status, cause, took, wait, first_token, declared_fault: false, held, vectors }
+    }
+}
+
 /// Usage of an answered request for vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorUsage {

@@ -230,20 +230,7 @@ fn read<T>(
         Err(error) => matches!(error, TransportError::Faulted { .. }),
     };
     let held = answer.as_ref().ok().and_then(held);
-    Observed {
-        attempt: Attempt {
-            service,
-            status,
-            cause,
-            took,
-            wait: None,
-            first_token: None,
-            declared_fault,
-            held,
-            vectors: None,
-        },
-        result,
-    }
+    Observed { attempt: Attempt { declared_fault, held, ..Attempt::new(service, status, cause, took) }, result }
 }
 
 #[cfg(test)]

@@ -70,17 +70,7 @@ impl Refusals {
             Err(TransportError::Connection { took, .. }) => (None, ErrorKind::Connection, *took, false),
             Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => return result,
         };
-        let attempt = Attempt {
-            service,
-            status,
-            cause: Some(cause),
-            took,
-            wait: None,
-            first_token: None,
-            declared_fault,
-            held,
-            vectors: None,
-        };
+        let attempt = Attempt { declared_fault, held, ..Attempt::new(service, status, Some(cause), took) };
         self.kept().failed.push((at, attempt));
         result
     }
@@ -136,17 +126,7 @@ mod tests {
         let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
         let refusals = Refusals::new(Arc::new(Script(Mutex::default())), Arc::new(clock.clone()));
         let cause = Some(ErrorKind::RateLimit);
-        let attempt = Attempt {
-            service: crate::transport::Service::Model,
-            status: Some(429),
-            cause,
-            took: Duration::ZERO,
-            wait: None,
-            first_token: None,
-            declared_fault: false,
-            held: None,
-            vectors: None,
-        };
+        let attempt = Attempt::new(crate::transport::Service::Model, Some(429), cause, Duration::ZERO);
         refusals.kept().failed.push((Duration::ZERO, attempt));
         refusals.kept().under_way = Some(Duration::from_secs(2));
         let after = |seconds: u64| {

@@ -69,17 +69,7 @@ pub(super) async fn attempt<T>(
         let (mut declared_fault, mut blank, mut mark) = (false, false, None);
         let (failure, took, asked) = match transport.send(request).await {
             Err(TransportError::Miss(miss)) => {
-                attempts.push(Attempt {
-                    service,
-                    status: None,
-                    cause: None,
-                    took: Duration::ZERO,
-                    wait: None,
-                    first_token: None,
-                    declared_fault: false,
-                    held: None,
-                    vectors: None,
-                });
+                attempts.push(Attempt::new(service, None, None, Duration::ZERO));
                 return Attempted { result: Err(ProviderError::Miss(miss)), attempts };
             }
             Err(TransportError::Invalid { message }) => {
@@ -102,15 +92,9 @@ pub(super) async fn attempt<T>(
                     let (status, took) = (Some(response.status), response.took);
                     let first_token = first_token(&response);
                     attempts.push(Attempt {
-                        service,
-                        status,
-                        cause: None,
-                        took,
-                        wait: None,
                         first_token,
-                        declared_fault: false,
                         held: held(&response),
-                        vectors: None,
+                        ..Attempt::new(service, status, None, took)
                     });
                     return Attempted { result: Ok(value), attempts };
                 }
@@ -134,15 +118,10 @@ pub(super) async fn attempt<T>(
             Some(Duration::from_micros(dice.random_range(0..=bound)))
         };
         attempts.push(Attempt {
-            service,
-            status: failure.status,
-            cause: Some(failure.kind),
-            took,
             wait,
-            first_token: None,
             declared_fault,
             held: mark,
-            vectors: None,
+            ..Attempt::new(service, failure.status, Some(failure.kind), took)
         });
         let Some(wait) = wait else {
             let Failure { kind, status, message } = failure;
