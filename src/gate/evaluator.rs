@@ -229,13 +229,14 @@ impl<'p> Evaluator<'p> {
             let seen = units.iter().find(|(metric, _)| *metric == criterion.metric);
             let scope = out_of_scope.iter().find(|(metric, _)| *metric == criterion.metric);
             criterion.applies |= !excluded && scope.is_none() && metric.arm() == trial.lane.arm && metric.applies(case);
-            let of = (number, trial.scenario, trial.lane.flow.clone(), trial.lane.variant.clone());
+            let of = || (number, trial.scenario, trial.lane.flow.clone(), trial.lane.variant.clone());
             let lost = not_offered.iter().find(|(metric, units)| *metric == criterion.metric && !units.is_empty());
             if let Some(((_, units), (_, why))) = lost.zip(scope)
+                && let Some(offered) = &offered
                 && !excluded
                 && metric.group().is_none()
             {
-                let key = (of, trial.lane.repetition, offered.clone());
+                let key = (of(), trial.lane.repetition, offered.clone());
                 let blank = || NotOffered { tally: Tally::default(), trials: 0, why: why.clone() };
                 let left = self.not_offered.entry(key).or_insert_with(blank);
                 left.tally.add(place, &trial, units, criterion.target, false, (&evidence, behaviour));
@@ -247,8 +248,8 @@ impl<'p> Evaluator<'p> {
                 criterion.tally_of(trial.lane.repetition).add_out_of_scope(why, 1);
             }
             let Some((_, seen)) = seen else { continue };
-            if scope.is_none() && !seen.is_empty() {
-                let all = self.counted.entry(of).or_default();
+            if let Some(offered) = offered.as_ref().filter(|_| scope.is_none() && !seen.is_empty()) {
+                let all = self.counted.entry(of()).or_default();
                 let first = all.entry(offered.clone()).or_insert(trial.lane.repetition);
                 *first = trial.lane.repetition.min(*first);
             }

@@ -62,9 +62,10 @@ pub struct Examined {
     /// the agent has the tool in another trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) not_offered: Vec<(usize, Vec<Observation>)>,
-    /// The tools that the agent offered its model, if they are known.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) offered: Vec<String>,
+    /// The tools that the agent offered its model, if they are known and all trials are of one agent: a log may hold
+    /// conversations of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) offered: Option<Vec<String>>,
     pub(super) taken: Vec<u32>,
     pub(super) turn_times: Vec<u64>,
     pub(super) timed: Timed,
@@ -197,7 +198,7 @@ impl<'p> Examiner<'p> {
             units: Vec::new(),
             out_of_scope: Vec::new(),
             not_offered: Vec::new(),
-            offered: trace.offered.clone().unwrap_or_default(),
+            offered: trace.offered.clone().filter(|_| trace.evidence.mode != Mode::Imported),
             taken: Vec::new(),
             turn_times: Vec::new(),
             timed: Timed::default(),
@@ -262,9 +263,7 @@ impl<'p> Examiner<'p> {
                 }
                 Some(why) => {
                     let lacks = |tools: &Tools| tools.missing(trace).is_some();
-                    // A log may hold conversations of several agents.
-                    let is_unknown = trace.offered.is_none() || mode == Mode::Imported;
-                    let is_absent = matches!(why, WhyNoUnits::Absent(_)) || is_unknown;
+                    let is_absent = matches!(why, WhyNoUnits::Absent(_)) || examined.offered.is_none();
                     if !is_absent && metric.needs().iter().any(lacks) {
                         let mut units = metric.observe(&view);
                         for unit in &mut units {

@@ -2,8 +2,9 @@
 //! pass^k, Yao et al. 2024), over the cases of one scenario in one variant.
 //!
 //! The estimators need the same number of trials of every case: cases repeated more often would have more weight for
-//! larger k. Unequal repetition, and a trial that is in ERROR or NOT_MEASURED, therefore measure nothing. Both figures and the standard error
-//! use the same counts by case: trials of one case are alike, and more of them say little about unseen cases.
+//! larger k. Unequal repetition, and a trial that is in ERROR or NOT_MEASURED, therefore measure nothing. Both figures and
+//! the standard error use the same counts by case: trials of one case are alike, and more of them say little about unseen
+//! cases.
 
 use super::{Repeats, TrialResults, Verdict};
 use crate::stats::{clustered, pass_all_of, pass_any_of};

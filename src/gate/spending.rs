@@ -1,8 +1,8 @@
 //! Tokens and cost of a run, by trial, case, variant and in total.
 //!
 //! Tokens are the model's. The cost covers the model, the search service, managed retrieval and the vectors of queries, by
-//! the prices in the plan. Usage that a service does not report, or a missing price, makes the cost not measured, with the reason; the
-//! sum is never just smaller.
+//! the prices in the plan. Usage that a service does not report, or a missing price, makes the cost not measured, with the
+//! reason; the sum is never just smaller.
 
 use super::{TrialResult, TrialResults, TrialRow};
 use crate::metric::taken::{Charged, Taken, plus};
