@@ -264,6 +264,31 @@ fn on_a_pull_request_the_verdict_names_the_recordings_that_are_not_those_of_the_
 }
 
 #[test]
+fn a_bare_repository_that_a_pull_request_puts_beside_the_project_starts_nothing_and_is_an_error() {
+    let place = Workplace::of(&Project::starter().path("."), "bikes");
+    let started = place.path("started");
+    let remote = format!("[remote \"origin\"]\n\turl = ext::sh -c \"touch% {}\"\n", started.display());
+    let base = place.pull_request(|project| {
+        let project = project.join("bikes");
+        fs::create_dir_all(project.join("objects/a")).expect("a folder");
+        fs::create_dir_all(project.join("refs/heads")).expect("a folder");
+        for (file, text) in [
+            ("objects/a/kept", ""),
+            ("refs/heads/kept", ""),
+            ("HEAD", "ref: refs/heads/other\n"),
+            ("config", &format!("[core]\n\tbare = true\n{remote}[protocol \"ext\"]\n\tallow = always\n")),
+        ] {
+            fs::write(project.join(file), text).expect("written");
+        }
+    });
+    let event = [("github.ref", "refs/pull/12/merge"), ("github.event.pull_request.base.sha", &base)];
+    let job = action(&place, &[("working-directory", "bikes")], &[&PULL_REQUEST[..], &event].concat());
+    assert!(!started.exists(), "{job:#?}");
+    assert_eq!(job.step("exit code").code, Some(2), "{job:#?}");
+    assert!(job.step("run").stderr.contains("cannot use bare repository"), "{job:#?}");
+}
+
+#[test]
 fn a_base_that_git_does_not_have_is_an_error_and_no_pass() {
     let project = Project::starter();
     let asked = project.run(&["run", "--base-commit", "HEAD"]);
