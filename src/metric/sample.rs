@@ -69,6 +69,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         prompts: BTreeMap::new(),
+        knowledge: BTreeMap::new(),
         ratings: None,
         agreement: None,
         order: Vec::new(),

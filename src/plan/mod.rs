@@ -95,6 +95,10 @@ pub struct Plan {
     /// The flows' fixed prompts, filled in, by `role:digest` as traces name messages. Older readers ignore it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
+    /// Hashes of the knowledge bases of the flows when the run began, by the names that the project gives them; of a base
+    /// on a server, the hash of its declaration.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub knowledge: BTreeMap<String, String>,
     /// Human ratings: trial to satisfied. `None` when there is no ratings file.
     pub ratings: Option<BTreeMap<String, bool>>,
     /// Measured agreement of a model's grades with people; `None` if not measured, and then no grade decides.

@@ -13,6 +13,7 @@ use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Hold, Plan, PlannedScenario, PlannedTrial, ResolvedCase, VariantSettings};
 use crate::platform::clock::Clock;
 use crate::platform::secrets::Redactor;
+use crate::provider::RetryPolicy;
 use crate::provider::faults::{Faults, Payload};
 use crate::scenario::Loaded;
 use crate::settings::DeclaredFault;
@@ -48,6 +49,8 @@ pub struct Opened {
     pub(super) passages: Named,
     /// Setups by scenario of the plan, then by variant.
     setups: Vec<BTreeMap<String, Setup>>,
+    /// The flows' knowledge bases, by the name that the project gives them.
+    sources: Sources,
 }
 
 /// Setup shared by the trials of one variant, by kind of agent.
@@ -109,6 +112,7 @@ impl Opened {
             hold: None,
             agents: Agents::default(),
             passages: Named::default(),
+            sources,
             in_part: BTreeSet::new(),
         })
     }
@@ -134,8 +138,16 @@ impl Opened {
             .collect()
     }
 
+    /// Adds to a plan what is opened for it: state machines, prompts and the hashes of knowledge bases.
+    pub(crate) fn describe(&self, plan: &mut Plan) {
+        (plan.machines, plan.prompts) = (self.machines(), self.prompts());
+        let nobody = knowledge::without_services(RetryPolicy::default());
+        plan.knowledge =
+            self.sources.iter().map(|(name, source)| (name.clone(), source.open(&nobody).hash())).collect();
+    }
+
     /// The fixed prompts of the plan's flows, filled in, by their digests in traces.
-    pub(crate) fn prompts(&self) -> BTreeMap<String, String> {
+    fn prompts(&self) -> BTreeMap<String, String> {
         let setups = self.setups.iter().flat_map(BTreeMap::values);
         let flows = setups.filter_map(|setup| if let Setup::Flow(setup) = setup { Some(setup) } else { None });
         let texts = flows.flat_map(|setup| setup.settings.prompts.fixed_texts());

@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::process::{Command, Stdio};
 
 const LIVE: [&str; 7] = ["run", "scenarios/external.yaml", "--mode", "live", "--repeat=1", "--jobs", "1"];
+const DOCUMENT: &str = "fixtures/knowledge/fernlight/controllers.md";
 const MINE: &str = "scenario: mine
 flow: tool-rag
 knowledge: fernlight
@@ -118,6 +119,17 @@ fn variants_are_interleaved_in_an_order_drawn_from_the_seed_and_reported_in_that
 }
 
 #[test]
+fn what_failed_is_run_again_as_a_part_where_a_document_has_changed() {
+    let project = Project::starter();
+    project.edit("scenarios/questions.yaml", "80 euros", "90 euros");
+    project.run(&["run"]).expect_code(1);
+    project.edit("knowledge/bikes/hire.md", "80 euros", "90 euros");
+    let again = project.run(&["run", "--failed"]);
+    assert!(again.stderr.contains("so this run is a part and not merged with it"), "{}", again.stderr);
+    assert!(again.stderr.contains("knowledge.bikes: ") && again.stdout.contains("PART ("), "{}", again.stderr);
+}
+
+#[test]
 fn a_run_that_may_not_call_any_more_keeps_what_is_finished_and_says_what_is_missing() {
     let (project, _simulator) = recording();
     let arguments: Vec<&str> = LIVE.into_iter().chain(["--max-calls", "5"]).collect();
@@ -144,6 +156,13 @@ fn a_run_that_may_not_call_any_more_keeps_what_is_finished_and_says_what_is_miss
     assert!(again.stderr.contains("trials: ") && again.stderr.contains("--repeat=1"), "{}", again.stderr);
     let first = traces[0].clone();
     let more: Vec<&str> = LIVE.into_iter().chain(["--resume"]).collect();
+    // The plan is the same, what it searches is not.
+    let document = project.read(DOCUMENT);
+    project.write(DOCUMENT, &format!("{document}\n\nThe Canopy also comes in red.\n"));
+    let other = project.run(&more);
+    other.expect_code(2);
+    assert!(other.stderr.contains("knowledge.fernlight: "), "{}", other.stderr);
+    project.write(DOCUMENT, &document);
     let resumed = project.run(&more);
     let traces = project.traces();
     assert!(

@@ -89,6 +89,7 @@ pub fn run(copies: usize) -> Run {
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
         prompts: BTreeMap::new(),
+        knowledge: BTreeMap::new(),
         ratings: None,
         agreement: None,
         stopping: None,

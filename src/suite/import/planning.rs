@@ -148,6 +148,7 @@ pub(super) fn imported(
             .into_iter()
             .collect(),
         prompts: BTreeMap::new(),
+        knowledge: BTreeMap::new(),
         ratings: None,
         agreement: None,
         order: Vec::new(),

@@ -39,8 +39,7 @@ impl Suite {
         plan.partition = options.partition;
         let mut notes: Vec<String> = note.into_iter().collect();
         let mut opened = self.open(options, &plan)?;
-        plan.machines = opened.machines();
-        plan.prompts = opened.prompts();
+        opened.describe(&mut plan);
         plan.hold.clone_from(&options.hold);
         if let Some(hold) = &options.hold {
             notes.extend(trial::holdable(&opened, &plan, hold)?);
@@ -94,13 +93,13 @@ impl Suite {
                 // The other trials would belong to another plan, so only those that did not pass run, as a part.
                 let of = plan.trials.len() as u64;
                 let only = Selection { trials: Some(failed), ..options.selection.clone() };
-                let (machines, mode) = (std::mem::take(&mut plan.machines), plan.mode);
-                let prompts = std::mem::take(&mut plan.prompts);
+                let mode = plan.mode;
                 plan = self.planned(&RunOptions { selection: only, failed: None, ..options.clone() })?.0;
                 name_models(options, &mut plan);
-                (plan.machines, plan.prompts, plan.mode) = (machines, prompts, mode);
+                plan.mode = mode;
                 plan.hold.clone_from(&options.hold);
                 opened = self.open(options, &plan)?;
+                opened.describe(&mut plan);
                 plan.part = Some(plan::Part { of, by: "--failed".to_owned(), cases: true, scenarios: false });
                 plan.typed = self.typed(options);
                 if options.mode != Mode::Replay {
