@@ -17,21 +17,35 @@ use crate::suite::evaluation;
 use crate::trace::text::{count, plural};
 use crate::trace::{self, Arm};
 use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of flips whose conversations the page shows.
 const SHOWN: usize = 20;
 
-/// What `compare` prints: two sides, or the variants of one run.
+/// What `compare` prints: two sides, the variants of one run, or where a side was saved.
 #[derive(JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, clippy::large_enum_variant, reason = "it names the two for the schema, and is never made")]
+#[expect(dead_code, clippy::large_enum_variant, reason = "it names the three for the schema, and is never made")]
 pub(super) enum Compared {
     /// Two sides.
     Sides(Comparison),
     /// The variants of a run.
     Variants(Variants),
+    /// A side that was saved and compared with nothing.
+    Saved(Saved),
+}
+
+/// A side that was saved as a baseline.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Saved {
+    /// The file.
+    saved: String,
+    /// Name of the run.
+    label: String,
+    /// Number of its cases.
+    cases: usize,
 }
 
 /// One side of a comparison: its figures, and its conversations if it is a run folder.
@@ -146,13 +160,12 @@ pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
     }
     let a = Side::read(&older, None)?;
     let b = newer.as_deref().map(|named| Side::read(named, Some(trace::COMPARISON_HTML))).transpose()?;
-    if let Some(file) = &given.save {
-        save(&b.as_ref().unwrap_or(&a).summary, file)?;
+    let saved = given.save.as_ref().map(|file| save(&b.as_ref().unwrap_or(&a).summary, file)).transpose()?;
+    if let Some(b) = b {
+        return Ok(conclude(&a, &b, &given.comparing, given.format, true)?.0);
     }
-    match b {
-        Some(b) => Ok(conclude(&a, &b, &given.comparing, given.format, true)?.0),
-        None => Ok(Exit::Passed),
-    }
+    output::data(given.format, &saved, |_| String::new())?;
+    Ok(Exit::Passed)
 }
 
 /// Compares the variants of a run in pairs, writes the comparisons into its folder, and prints them.
@@ -201,12 +214,12 @@ fn sides(given: &Compare) -> Result<(String, Option<String>), Problem> {
     Ok((shown(&previous), Some(shown(&folder))))
 }
 
-fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
+fn save(summary: &Summary, file: &Path) -> Result<Saved, Problem> {
     let text = summary.to_text().map_err(|why| format!("{} cannot be saved: {why}", summary.label))?;
     files::write(file, secrets::clean(&text).as_bytes()).map_err(|why| Problem::unwritten(file, &why))?;
-    let cases = summary.cases.len();
-    output::remark(&format!("saved {}: {} with {cases} cases, to be committed", file.display(), summary.label));
-    Ok(())
+    let saved = Saved { saved: file.display().to_string(), label: summary.label.clone(), cases: summary.cases.len() };
+    output::remark(&format!("saved {}: {} with {} cases, to be committed", saved.saved, saved.label, saved.cases));
+    Ok(saved)
 }
 
 /// Compares, writes the comparison into B's folder, and prints it; `json` says whether JSON may go to stdout. Returns

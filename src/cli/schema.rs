@@ -10,6 +10,7 @@ use super::judge::Judged;
 use super::list::Listing;
 use super::output::{self, Problem};
 use super::payloads::PayloadFile;
+use super::promote::Promoted;
 use super::show::ShownTrial;
 use super::{cassette, csv_page, history, keywords, knowledge, reference};
 use crate::gate::Evaluation;
@@ -41,9 +42,9 @@ pub const DOCUMENTS: [&str; 15] = [
 
 /// Further commands with a schema of what they print, as file stems below `schema/`.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
-pub const PRINTED: [&str; 12] = [
+pub const PRINTED: [&str; 13] = [
     "init", "demo", "judge", "compare", "history", "runs", "mutate", "faults", "knowledge", "keywords", "cassette",
-    "storage",
+    "storage", "promote",
 ];
 
 /// Schema of a document, ending with a newline; for `csv` the page of its columns. `None` for an unknown document.
@@ -107,6 +108,7 @@ fn of(document: &str) -> Option<Value> {
         "keywords" => of_data::<keywords::Printable>("ragcheck keywords --format json"),
         "cassette" => of_data::<cassette::Printable>("ragcheck cassette --format json"),
         "storage" => of_data::<Vec<StoredSet>>("ragcheck storage --format json"),
+        "promote" => of_data::<Promoted>("ragcheck promote --output json"),
         _ => return None,
     })
 }

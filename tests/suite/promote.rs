@@ -57,6 +57,15 @@ fn a_promoted_case_passes_check_and_runs_and_holds_no_secret() {
 }
 
 #[test]
+fn a_promoted_case_is_printed_as_json_by_its_schema() {
+    let project = Project::starter();
+    let outcome = promote(&project, &trace(), &["--output", "json"]);
+    outcome.expect_code(0);
+    let printed = super::schemas::valid("promote", &outcome.stdout);
+    assert_eq!(printed["case"]["case"], "from-production", "{printed}");
+}
+
+#[test]
 fn keys_reach_neither_a_case_nor_a_trace_in_any_format() {
     const KEY: &str = "sk-proj-Zq8vN2mK4xT7wR1yB5cD9fG3hJ6kL0pS";
     let asked = json!([{"role": "user", "content": format!("My key is {KEY}. How high is the deposit?")}]);

@@ -253,6 +253,8 @@ fn what_commands_print_as_json_is_valid_against_their_schemas() {
     assert_eq!(printed(&project, &["compare", "reports/latest"])["variants"].as_array().map(Vec::len), Some(2));
     let sides = ["compare", "reports/latest@strict", "reports/latest@short"];
     assert!(printed(&project, &sides)["rows"].is_array());
+    let saved = printed(&project, &["compare", "reports/latest", "--save", "baseline.json"]);
+    assert_eq!((&saved["saved"], saved["cases"].as_u64() > Some(0)), (&json!("baseline.json"), true), "{saved}");
     // What is made, found and counted.
     let made = printed(&project, &["init", "made"]);
     assert!(made["written"].to_string().contains("ragcheck.yaml"), "{made}");

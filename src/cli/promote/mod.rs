@@ -8,24 +8,35 @@
 mod proposal;
 mod text;
 
-use super::arguments::{Printed, Promote};
+use super::arguments::Promote;
 use super::exit::Exit;
 use super::import::{format_and_file, read_scenario};
 use super::output::{self, Problem};
 use super::select::{current_folder, project, variables};
 use crate::cassette::Redactor;
 use crate::platform::{files, secrets};
-use crate::scenario::{self, Scenario, Severity};
+use crate::scenario::{self, Case, Scenario, Severity};
 use crate::settings::catalogue::Catalogues;
 use crate::suite::import::Imported;
 use crate::suite::recordings::{self, known_secrets};
 use crate::trace::Roles;
 use crate::trace::text::{plural, quote};
 use proposal::Proposal;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Traces that a message lists.
 const LISTED: usize = 10;
+
+/// What `promote` prints.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Promoted {
+    /// The case, as written into the scenario.
+    case: Case,
+    /// What it leaves out, and why.
+    notes: Vec<String>,
+}
 
 /// Runs `ragcheck promote`.
 ///
@@ -59,16 +70,9 @@ pub(super) fn run(given: &Promote) -> Result<Exit, Problem> {
     }
     let shown = path.strip_prefix(&here).unwrap_or(&path).display().to_string();
     output::remark(&format!("read as `{}`", format.name()));
-    match given.output {
-        Printed::Human => {
-            output::result(&format!("{text}\n{shown}: the case `{}` is written\n", given.case));
-        }
-        Printed::Json => {
-            let printed = serde_json::json!({"case": proposed.case, "notes": proposed.notes});
-            output::json(&format!("{printed}\n"));
-        }
-    }
-    for note in &proposed.notes {
+    let printed = Promoted { case: proposed.case, notes: proposed.notes };
+    output::data(given.output, &printed, |_| format!("{text}\n{shown}: the case `{}` is written\n", given.case))?;
+    for note in &printed.notes {
         output::remark(&format!("note: {}", quote(note, 600)));
     }
     match &given.recording {
