@@ -176,11 +176,16 @@ fn not_named(named: &[String]) -> String {
     }
 }
 
-/// Checks that the key in `variable` may be sent to `base_url`.
-///
-/// # Errors
-/// Why it may not be sent.
-pub(crate) fn may_send(variable: &str, base_url: &str) -> Result<(), Distrust> {
+/// A variable and an address that its key may go to.
+struct Pair {
+    url: Url,
+    host: String,
+    with_port: String,
+    /// Whether the table or the user allows it.
+    allowed: bool,
+}
+
+fn pair(variable: &str, base_url: &str) -> Result<Pair, Distrust> {
     let no_address = |reason: String| Distrust::Address { reason };
     let url = Url::parse(base_url).map_err(|error| no_address(error.to_string()))?;
     let host = url.host_str().ok_or_else(|| no_address("it names no host".to_owned()))?.to_ascii_lowercase();
@@ -194,10 +199,31 @@ pub(crate) fn may_send(variable: &str, base_url: &str) -> Result<(), Distrust> {
         let trusted = TRUSTED.read().unwrap_or_else(PoisonError::into_inner);
         [&host, &with_port].into_iter().any(|host| trusted.contains(&(variable.to_owned(), host.clone())))
     };
+    Ok(Pair { url, host, with_port, allowed: tied || said })
+}
+
+/// Checks that the key in `variable` may be sent to `base_url`.
+///
+/// # Errors
+/// Why it may not be sent.
+pub(crate) fn may_send(variable: &str, base_url: &str) -> Result<(), Distrust> {
+    let Pair { url, host, with_port, allowed } = pair(variable, base_url)?;
     if url.scheme() != "https" && !is_loopback(&host) {
         return Err(Distrust::Plain { variable: variable.to_owned(), host: with_port });
     }
-    if tied || said { Ok(()) } else { Err(Distrust::Pair { variable: variable.to_owned(), host: with_port }) }
+    if allowed { Ok(()) } else { Err(Distrust::Pair { variable: variable.to_owned(), host: with_port }) }
+}
+
+/// Checks that the key in `variable`, which an agent sends itself, may go to `base_url`: also to a server on this machine,
+/// and to those that the user's own base URLs name.
+///
+/// # Errors
+/// Why it may not.
+pub(crate) fn may_hand_on(variable: &str, base_url: &str, own: &[String]) -> Result<(), Distrust> {
+    let Pair { url, host, with_port, allowed } = pair(variable, base_url)?;
+    let is_own = own.iter().filter_map(|own| Url::parse(own).ok()).any(|own| own.origin() == url.origin());
+    let allowed = allowed || is_own || is_loopback(&host);
+    if allowed { Ok(()) } else { Err(Distrust::Pair { variable: variable.to_owned(), host: with_port }) }
 }
 
 #[cfg(test)]
@@ -240,6 +266,31 @@ mod tests {
         assert_eq!(said("TEST_LOCAL_KEY", "http://127.0.0.1:8091/v1"), "sent");
         let unstarted = said("TEST_UNSAID_KEY", "http://127.0.0.1:0/chat");
         assert!(unstarted.contains("`--trust TEST_UNSAID_KEY=127.0.0.1`"), "{unstarted}");
+    }
+
+    #[test]
+    fn an_agents_own_key_goes_to_its_service_to_this_machine_and_where_the_user_points_its_clients() {
+        let own = ["https://gateway.example/openai/v1".to_owned(), "no address".to_owned()];
+        let handed_on = |url: &str| may_hand_on("OPENAI_API_KEY", url, &own).is_ok();
+        for url in [
+            "https://api.openai.com/v1", "http://127.0.0.1:4000/v1", "http://localhost:11434",
+            "https://GATEWAY.example/v1",
+        ] {
+            assert!(handed_on(url), "{url}");
+        }
+        for url in [
+            "https://evil.example/v1",
+            "https://gateway.example.evil.example/v1",
+            "http://gateway.example/v1",
+            "https://gateway.example:8443/v1",
+            "https://api.openai.com@evil.example/v1",
+            "https://api.anthropic.com",
+            "no address",
+        ] {
+            assert!(!handed_on(url), "{url}");
+        }
+        trust("OPENAI_API_KEY=lan.example:4000").expect("a pair");
+        assert!(handed_on("http://lan.example:4000/v1"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::Work;
 use super::mcp_sessions::McpSessions;
+use super::withheld::Withheld;
 use crate::flow::external::{Endpoint, Probe};
 use crate::platform::clock::{Clock, RealClock};
 use crate::scenario::external::ProbeAfter;
@@ -60,12 +61,13 @@ impl Work<'_> {
         let (services, timeout) = (&self.outside.services, *declared.limits.request);
         let mut targets = targets(opened, &services.providers(), timeout, Keys::TheAgents).map_err(unusable)?;
         targets.extend(services.targets(timeout));
-        let live =
-            LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| unusable(SetupError::from(why)))?;
+        let live = LiveTransport::new(targets.clone(), Arc::new(RealClock::start()))
+            .map_err(|why| unusable(SetupError::from(why)))?;
         let live = live.asking_for(declared.asks_for.as_deref());
         let (paces, tariff) = (paces_of(opened, &services.providers()), tariff_of(opened, planned));
         let access = LiveAccess::new(&live, seed_and_fault, paces, &opened.budget, tariff);
-        Ok(LiveAccess { transport: McpSessions::over(access.transport, services.mcp_servers()), ..access })
+        let transport = McpSessions::over(access.transport, services.mcp_servers());
+        Ok(LiveAccess { transport: Withheld::over(transport, &targets, &opened.variables), ..access })
     }
 
     /// Client for the agent at `endpoint`. The session enforces the turn limit and waits the same time again for the

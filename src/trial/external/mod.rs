@@ -12,6 +12,7 @@
 //! | `signs` | signs that a model was asked beside the proxy, or that an answer was cut off |
 //! | `connections` | the clients for the services and for the agent |
 //! | `agents` | where the agent runs: one process per worker, or elsewhere |
+//! | `withheld` | keys of the user that an agent sends where they do not belong |
 //! | `start` | what a process asks before its first turn |
 //! | `runner` | trials in which a test runner asks the agent instead |
 
@@ -28,6 +29,7 @@ mod signs;
 mod single_run;
 mod spans;
 mod start;
+mod withheld;
 
 pub(crate) use agents::{Agents, Contact, NoContact, Place};
 pub(super) use modes::MINTED;

@@ -27,6 +27,11 @@ const BASE_URLS: [(Clients, &str, &str); 10] = [
     (Clients::Perplexity, "PERPLEXITY_BASE_URL", ""),
 ];
 
+/// Variables in which clients look for a base URL.
+pub(super) fn usual_variables() -> impl Iterator<Item = &'static str> {
+    BASE_URLS.iter().map(|(_, variable, _)| *variable)
+}
+
 /// Client libraries that look for their base URL in variables of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Clients {

@@ -10,7 +10,9 @@ use super::{mcp, telemetry};
 use crate::flow::external::TurnSpans;
 use crate::platform::clock::{Clock, RealClock};
 use crate::provider::{ended_by, observed};
-use crate::transport::{BROKEN_HEADER, HttpRequest, HttpResponse, SERVICE_ADDRESS, Service, Transport, sse};
+use crate::transport::{
+    BROKEN_HEADER, HttpRequest, HttpResponse, SERVICE_ADDRESS, Service, Transport, TransportError, sse,
+};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST};
@@ -228,7 +230,12 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
             }
             relayed(response)
         }
-        Err(error) => failed(client, &error),
+        Err(error) => {
+            if let TransportError::Invalid { message } = &error {
+                lock(&slot).note(whose, Refused::new(&head, format!("which was not sent: {message}")));
+            }
+            failed(client, &error)
+        }
     }
 }
 

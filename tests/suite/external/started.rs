@@ -293,6 +293,32 @@ fn an_agent_that_reads_lines_is_tested_and_what_it_prints_besides_is_no_reply() 
 }
 
 #[test]
+fn a_key_of_the_user_is_not_handed_on_to_a_host_that_the_project_file_alone_names() {
+    let stage = stage("lines", "");
+    warranty(&stage, "[a-z]{3}");
+    let settings = stage.project.read("ragcheck.yaml");
+    let simulator = format!("http://{}/v1", stage.simulator.as_ref().expect("a simulator").address);
+    stage.project.write("ragcheck.yaml", &settings.replace(&simulator, "https://nobody.invalid/v1"));
+    let said = |variables: &[(&str, &str)]| {
+        let mut command = stage.project.command(&["run", "agent.yaml", "--mode", "live"]);
+        command.env("OPENAI_API_KEY", "sk-test-of-the-user-0123456789").envs(variables.iter().copied());
+        let outcome = Outcome::of(&mut command);
+        outcome.expect_code(3);
+        outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let refused = "OPENAI_API_KEY is not sent to nobody.invalid";
+    let unasked = said(&[]);
+    assert!(unasked.contains(refused) && unasked.contains("`--trust OPENAI_API_KEY=nobody.invalid`"), "{unasked}");
+    assert!(!unasked.contains("DOWN"), "nothing is down: {unasked}");
+    for allowed in
+        [("RAGCHECK_TRUST", "OPENAI_API_KEY=nobody.invalid"), ("OPENAI_BASE_URL", "https://nobody.invalid/v1")]
+    {
+        let said = said(&[allowed]);
+        assert!(!said.contains(refused), "{allowed:?}: {said}");
+    }
+}
+
+#[test]
 fn an_agent_that_prints_words_in_place_of_json_is_an_error_that_shows_them() {
     let stage = stage("lines plainly", "");
     warranty(&stage, ".");
