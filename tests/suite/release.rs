@@ -3,8 +3,9 @@
 
 use crate::program::program;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
@@ -81,6 +82,16 @@ fn needs_node_the_npm_packages_start_the_binary_of_the_platform_and_end_as_it_do
     assert_eq!(String::from_utf8_lossy(&told.stdout).trim(), format!("ragcheck {version}"));
     assert_eq!(told.status.code(), Some(0));
     assert_eq!(run(&["no-such-command"]).status.code(), Some(2));
+    // A signal to the launcher ends the binary, and the launcher after it.
+    run(&["init", folder]);
+    let mut simulator = Command::new("node");
+    simulator.arg(&launcher).args(["simulate", "simulator/behaviour.yaml", "--port", "0"]).current_dir(&out);
+    let mut simulator = simulator.stderr(Stdio::piped()).spawn().expect("node");
+    let mut said = BufReader::new(simulator.stderr.take().expect("a pipe"));
+    said.read_line(&mut String::new()).expect("a line");
+    done(Command::new("kill").args(["-INT", &simulator.id().to_string()]));
+    assert_eq!(simulator.wait().expect("it ends").code(), Some(0));
+    assert_eq!(said.read_line(&mut String::new()).expect("the end"), 0, "the binary holds the pipe until it ends");
     fs::remove_dir_all(modules.join("ragcheck-harness-linux-x64")).expect("it was there");
     let without = run(&["--version"]);
     assert_eq!(without.status.code(), Some(2));

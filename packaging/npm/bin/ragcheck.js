@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// Starts the binary of this platform, which npm installed as an optional dependency, with the same arguments, and ends as it
-// does.
+// Starts the binary of this platform, which npm installed as an optional dependency, with the same arguments, hands on signals,
+// and ends as it does.
 'use strict';
-const { spawnSync } = require('node:child_process');
+const { spawn } = require('node:child_process');
 const { constants } = require('node:os');
 
 const name = `ragcheck-harness-${process.platform}-${process.arch}`;
@@ -16,9 +16,13 @@ try {
   );
   process.exit(2);
 }
-const ended = spawnSync(binary, process.argv.slice(2), { stdio: 'inherit' });
-if (ended.error) {
-  console.error(`error: ${binary} cannot be started: ${ended.error.message}`);
-  process.exit(2);
+const child = spawn(binary, process.argv.slice(2), { stdio: 'inherit' });
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  // On Windows, `kill` would end the child without a report; the console tells it about Ctrl-C itself.
+  process.on(signal, () => process.platform === 'win32' || child.kill(signal));
 }
-process.exit(ended.signal ? 128 + constants.signals[ended.signal] : ended.status);
+child.on('error', (error) => {
+  console.error(`error: ${binary} cannot be started: ${error.message}`);
+  process.exit(2);
+});
+child.on('exit', (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : code));
