@@ -43,22 +43,24 @@ fn every_step_of_the_action_is_one_that_the_script_has() {
 #[cfg(unix)]
 const RELEASE: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
-/// `get` on a runner of that kind, where a stand-in for curl serves the files of a folder.
+/// `get` on a runner of that kind, where a stand-in for curl serves the files of a folder, and one for gh verifies everything.
 #[cfg(unix)]
 fn get(runner: &Path, served: &Path, settings: &[(&str, &str)]) -> Outcome {
     let stand_in = "#!/bin/sh\nfor word; do case $last in --output) out=$word ;; esac; last=$word; done\n\
                     echo \"$last\" >>\"$SERVED/asked\"\ncp \"$SERVED/${last##*/}\" \"$out\"\n";
     fs::create_dir_all(runner.join("bin")).expect("a folder");
-    let curl = runner.join("bin/curl");
-    fs::write(&curl, stand_in).expect("written");
-    fs::set_permissions(&curl, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("allowed");
+    for (name, text) in [("curl", stand_in), ("gh", "#!/bin/sh\necho \"$@\" >>\"$SERVED/verified\"\n")] {
+        let file = runner.join("bin").join(name);
+        fs::write(&file, text).expect("written");
+        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("allowed");
+    }
     let paths = format!("{}:{}", runner.join("bin").display(), std::env::var("PATH").expect("PATH"));
     let mut command = Command::new("bash");
     command
         .arg(format!("{ROOT}/.ci/action"))
         .arg("get")
         .env_remove("RAGCHECK")
-        .env_remove("GH_TOKEN")
+        .env("GH_TOKEN", "token")
         .env("PATH", paths);
     command.env("SERVED", served).env("RUNNER_TEMP", runner).env("GITHUB_OUTPUT", runner.join("output"));
     command.env("RUNNER_OS", "Linux").env("RUNNER_ARCH", "X64").env("GITHUB_SERVER_URL", "https://git.example");
@@ -148,6 +150,19 @@ fn the_action_downloads_the_release_that_it_is_and_refuses_an_archive_with_anoth
         };
         assert!(got.stdout.contains(&said), "{}", got.stdout);
     }
+
+    // The statement of the release workflow, and of no other; what cannot verify it takes a pin instead, or builds.
+    let verified = fs::read_to_string(served.join("verified")).expect("what was verified");
+    let by = "--repo owner/ragcheck --signer-workflow owner/ragcheck/.github/workflows/release.yml";
+    assert!(verified.lines().all(|line| line.starts_with("attestation verify ") && line.ends_with(by)), "{verified}");
+    let unverified = get(runner, served, &[("GH_TOKEN", "")]);
+    unverified.expect_code(0);
+    found("false");
+    assert!(unverified.stdout.contains("or the input `sha256` instead; it is built from"), "{}", unverified.stdout);
+    let sums = fs::read_to_string(served.join("SHA256SUMS")).expect("checksums");
+    let sum = sums.lines().find(|line| line.ends_with("linux-musl.tar.gz")).expect("the archive's");
+    get(runner, served, &[("GH_TOKEN", ""), ("RAGCHECK_SHA256", &sum[..64])]).expect_code(0);
+    found("true");
 
     // A pin that does not fit, and a file that was changed after its checksum was written.
     get(runner, served, &[("RAGCHECK_SHA256", &"0".repeat(64))]).expect_code(2);
