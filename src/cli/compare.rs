@@ -9,6 +9,7 @@ use super::select::{newest_run, reports_folder};
 use super::show::conversation;
 use crate::compare::{Comparison, LIVE_REPETITIONS, Summary, Variants, compare, compare_pair, compare_variants};
 use crate::plan::Plan;
+use crate::platform::bounds::Bound;
 use crate::platform::{files, secrets};
 use crate::report::comparison::{self, Shown};
 use crate::report::variants;
@@ -99,7 +100,8 @@ impl Side {
         if !path.is_file() {
             return Ok(None);
         }
-        let text = files::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let text =
+            files::read_text_within(&path, Bound::BaselineSize).map_err(|why| format!("{}: {why}", path.display()))?;
         let summary = Summary::parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
         match trace::sealed(&text) {
             trace::Seal::Whole => {}

@@ -6,6 +6,7 @@ use super::output::{Problem, remark};
 use super::score::print;
 use super::select::{current_folder, project, reports_folder};
 use crate::gate::{Evaluation, Verdict};
+use crate::platform::bounds::Bound;
 use crate::platform::files;
 use crate::scenario::{self, Criteria, Scenario};
 use crate::suite::import::Format;
@@ -96,12 +97,13 @@ fn of_project(are_named: bool) -> Result<OfProject, Problem> {
 
 fn read_ratings(root: &Path, named: &str) -> Result<BTreeMap<String, bool>, Problem> {
     let path = root.join(named);
-    let text = files::read_to_string(&path).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
+    let text = files::read_text_within(&path, Bound::RatingsSize)
+        .map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
     scenario::ratings::counted(&text, named).map_err(Problem::Diagnostics)
 }
 
 fn read_agreement(path: &Path) -> Result<MeasuredAgreement, Problem> {
-    let read = files::read_to_string(path).map_err(|why| why.to_string());
+    let read = files::read_text_within(path, Bound::ScenarioSize).map_err(|why| why.to_string());
     let found = read.and_then(|text| MeasuredAgreement::read(&text).map_err(|why| why.to_string()));
     Ok(found.map_err(|why| format!("the agreement {} cannot be used: {why}", path.display()))?)
 }

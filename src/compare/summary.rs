@@ -39,6 +39,12 @@ pub(crate) struct Summary {
     pub gates: Option<BTreeMap<String, String>>,
 }
 
+/// The format of a baseline file, whose other members may be those of another version.
+#[derive(Deserialize)]
+struct Format {
+    version: u32,
+}
+
 /// Where a run until decided stopped before its last pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoppedEarly {
@@ -297,8 +303,7 @@ impl Summary {
     /// # Errors
     /// If it is not a baseline, an older build wrote it without repetitions, or a newer build wrote it.
     pub(crate) fn parse(text: &str) -> Result<Self, CompareError> {
-        let version = serde_json::from_str::<serde_json::Value>(text).ok().and_then(|value| value["version"].as_u64());
-        if version == Some(1) {
+        if serde_json::from_str::<Format>(text).is_ok_and(|format| format.version == 1) {
             return Err(CompareError::OldBaseline);
         }
         let summary: Self = serde_json::from_str(text).map_err(CompareError::NoBaseline)?;

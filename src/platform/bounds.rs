@@ -29,6 +29,10 @@ pub enum Bound {
     Repeat,
     /// Trials of one run.
     Trials,
+    /// Bytes of the ratings of one project.
+    RatingsSize,
+    /// Bytes of one baseline.
+    BaselineSize,
     /// Bytes of one prompt.
     PromptSize,
     /// Size of all regular expressions of a suite together, in units of their compiled form: a letter is 1, `\w` about
@@ -84,13 +88,15 @@ static SET: RwLock<BTreeMap<Bound, (u64, bool)>> = RwLock::new(BTreeMap::new());
 
 impl Bound {
     /// All limits.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::ScenarioSize,
         Self::ScenariosSize,
         Self::Entries,
         Self::Cases,
         Self::Repeat,
         Self::Trials,
+        Self::RatingsSize,
+        Self::BaselineSize,
         Self::PromptSize,
         Self::Expressions,
         Self::Mistakes,
@@ -115,6 +121,8 @@ impl Bound {
             Self::Cases => "cases",
             Self::Repeat => "repeat",
             Self::Trials => "trials",
+            Self::RatingsSize => "ratings-size",
+            Self::BaselineSize => "baseline-size",
             Self::PromptSize => "prompt-size",
             Self::Expressions => "expressions",
             Self::Mistakes => "mistakes",
@@ -137,7 +145,8 @@ impl Bound {
             Self::ScenarioSize => 4 << 20,
             Self::VectorsSize | Self::RecordingSize | Self::PlanSize | Self::FoundPassagesSize => 64 << 20,
             Self::ScenariosSize => 16 << 20,
-            Self::DocumentsSize | Self::TraceSize | Self::HistorySize => 32 << 20,
+            Self::DocumentsSize | Self::BaselineSize | Self::TraceSize | Self::HistorySize => 32 << 20,
+            Self::RatingsSize => 8 << 20,
             Self::Entries | Self::Passages => 100_000,
             Self::Cases => 10_000,
             Self::Repeat => 1_000,

@@ -130,7 +130,7 @@ impl Work<'_> {
     pub(super) fn ratings(&mut self, project: &Project, project_text: &str) -> Option<BTreeMap<String, bool>> {
         let file = project.ratings.as_ref()?;
         self.files += 1;
-        match files::read_to_string(self.root.join(file)) {
+        match files::read_text_within(self.root.join(file), Bound::RatingsSize) {
             Ok(text) => ratings::counted(&text, file).map_err(|mistakes| self.diagnostics.extend(mistakes)).ok(),
             Err(error) => {
                 let root = At::ROOT;
@@ -144,7 +144,8 @@ impl Work<'_> {
     pub(super) fn agreement(&mut self, project: &Project, project_text: &str) -> Option<MeasuredAgreement> {
         let file = project.agreement.as_ref()?;
         self.files += 1;
-        let read = files::read_to_string(self.root.join(file)).map_err(|error| error.to_string());
+        let read =
+            files::read_text_within(self.root.join(file), Bound::ScenarioSize).map_err(|error| error.to_string());
         let found = read.and_then(|text| MeasuredAgreement::read(&text).map_err(|why| why.to_string()));
         found
             .map_err(|why| {

@@ -12,13 +12,15 @@ type Passed = (&'static str, &'static str, &'static [(&'static str, &'static str
 
 const LANE: &str = "cassettes/sound/one-turn/tool-rag.feedback.1.yaml";
 
-const LIMITS: [Passed; 14] = [
+const LIMITS: [Passed; 16] = [
     ("scenario-size", "1KiB", &[], &["check"]),
     ("scenarios-size", "1KiB", &[], &["check"]),
     ("entries", "1", &[], &["check"]),
     ("cases", "3", &[], &["check"]),
     ("repeat", "1", &[], &["check"]),
     ("trials", "3", &[], &["list"]),
+    ("ratings-size", "10", &[("ratings.csv", "trial,satisfied\na,yes\n")], &["check"]),
+    ("baseline-size", "10", &[("base.json", "{\"version\": 1}\n")], &["run", "--baseline", "base.json"]),
     ("prompt-size", "5", &[("scenarios/call.txt", "Call {{ tool }} first.")], &["check"]),
     ("expressions", "50", &[], &["check"]),
     ("mistakes", "1", &[("scenarios/other.yaml", "scenario: other\nflwo: x\nmodle: y\n")], &["check"]),
@@ -45,12 +47,12 @@ fn said((name, low, files, typed): Passed, more: &[&str]) -> String {
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken/project"), folder.path());
     let project = folder.path().join("ragcheck.yaml");
     let text = fs::read_to_string(&project).expect("the project file");
-    fs::write(&project, format!("bounds: {{{name}: {low}}}\n{text}")).expect("written");
-    if name == "vectors-size" {
-        let base = "knowledge_bases: {vectors: {folder: garden, embeddings: {provider: chat, model: small}}}\n";
-        let text = fs::read_to_string(&project).expect("the project file");
-        fs::write(&project, text + base).expect("written");
-    }
+    let more_of_project = match name {
+        "ratings-size" => "ratings: ratings.csv\n",
+        "vectors-size" => "knowledge_bases: {vectors: {folder: garden, embeddings: {provider: chat, model: small}}}\n",
+        _ => "",
+    };
+    fs::write(&project, format!("bounds: {{{name}: {low}}}\n{text}{more_of_project}")).expect("written");
     if name == "prompt-size" {
         let scenario = folder.path().join("scenarios/sound.yaml");
         let text = fs::read_to_string(&scenario).expect("the scenario");

@@ -27,9 +27,9 @@ pub(crate) use own_key::OwnKey;
 pub(crate) use program::link;
 pub(crate) use program::{
     append, append_private, confine, create, create_dir_all, create_private_dir, entries, lock, metadata, move_file,
-    open, own_key, persist, persist_folder, persist_private, read, read_at_most, read_text_at_most, read_to_string,
-    remove_dir_all, remove_file, rename, replace, resolved, sync_folder, temporary_file, temporary_folder, turn, write,
-    write_by,
+    open, own_key, persist, persist_folder, persist_private, read, read_at_most, read_text_at_most, read_text_within,
+    read_to_string, remove_dir_all, remove_file, rename, replace, resolved, sync_folder, temporary_file,
+    temporary_folder, turn, write, write_by,
 };
 pub(crate) use temporary::{TemporaryFile, TemporaryFolder};
 

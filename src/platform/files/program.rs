@@ -6,6 +6,7 @@
 
 use super::own_key::state_folder;
 use super::{Entry, FileError, Files, LockError, OwnKey, ProjectLock, TemporaryFile, TemporaryFolder};
+use crate::platform::bounds::Bound;
 use cap_std::fs::Metadata;
 use std::fs::File;
 use std::io;
@@ -102,6 +103,19 @@ pub(crate) fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// See [`read_at_most`]; also if the file is not UTF-8.
 pub(crate) fn read_text_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<String> {
     Ok(files().read_text_at_most(path.as_ref(), limit)?)
+}
+
+/// Reads a whole text file of at most `bound` bytes; the error of a larger one names the limit and its option.
+///
+/// # Errors
+/// See [`read_text_at_most`].
+pub(crate) fn read_text_within(path: impl AsRef<Path>, bound: Bound) -> io::Result<String> {
+    read_text_at_most(path, bound.most()).map_err(|error| match error.kind() {
+        kind @ io::ErrorKind::FileTooLarge => {
+            io::Error::new(kind, format!("larger than {}; {}", bound.shown(), bound.advice()))
+        }
+        _ => error,
+    })
 }
 
 /// [`Files::entries`] for this process.

@@ -1,6 +1,7 @@
 //! The ratings file: a row is added or changed at a time, and the file is written beside and renamed each time. The text of
 //! other rows stays as it is; a column that is missing is added at their ends.
 
+use crate::platform::bounds::Bound;
 use crate::platform::files;
 use crate::scenario::diagnostic::{Diagnostic, listed};
 use crate::scenario::ratings::{self, DISAGREEMENT, DRAWN, RANDOM, Ratings, SATISFIED, TRIAL};
@@ -37,7 +38,7 @@ impl RatingsTable {
     /// # Errors
     /// If it cannot be read, or a run would refuse it.
     pub(crate) fn read(file: &Path) -> Result<Self, RatingsError> {
-        match files::read_to_string(file) {
+        match files::read_text_within(file, Bound::RatingsSize) {
             Ok(text) => Self::of(file, text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Self::of(file, format!("{TRIAL},{SATISFIED},{DRAWN}\n"))
