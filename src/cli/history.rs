@@ -19,23 +19,22 @@ use std::{fmt, io};
 
 pub(super) fn run(given: &History) -> Result<Exit, Problem> {
     let file = given.file.clone().unwrap_or_else(usual);
-    let words = |why: history::HistoryError| Problem::Words(why.to_string());
     match &given.command {
         Some(HistoryCommand::Add { run, label }) => {
             let (run, labels) = (typed_or_newest(run.as_deref())?, labels(label)?);
-            let added = of_folder(&run, labels).and_then(|point| history::append(&file, &point).map_err(words))?;
+            let added = history::append(&file, &of_folder(&run, labels)?)?;
             let (run, history) = (run.display().to_string(), file.display().to_string());
             output::data(given.format, &Printable::Added { run, history, added }, ToString::to_string)?;
         }
         Some(HistoryCommand::Merge { files }) => {
-            let (all, new) = history::merge(&file, files).map_err(words)?;
+            let (all, new) = history::merge(&file, files)?;
             let history = file.display().to_string();
             output::data(given.format, &Printable::Merged { history, points: all, new }, ToString::to_string)?;
         }
         None => {
-            let series = history::series(&history::load(&file).map_err(words)?);
+            let series = history::series(&history::load(&file)?);
             show(given, &series)?;
-            let doubtful = history::doubtful(&file).map_err(words)?;
+            let doubtful = history::doubtful(&file)?;
             let lines = |doubt: &str| {
                 let lines = doubtful.iter().filter(|(_, why)| *why == doubt).map(|(line, _)| line.to_string());
                 lines.collect::<Vec<_>>().join(", ")
@@ -96,7 +95,7 @@ impl fmt::Display for Printable {
 
 fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
     let page = given.html.clone().unwrap_or_else(|| reports_folder().join(evaluation::HISTORY_HTML));
-    write_page(&page, series).map_err(|why| format!("{} cannot be written: {why}", page.display()))?;
+    write_page(&page, series).map_err(|why| Problem::unwritten(&page, &why))?;
     let terminal = |series: &&[Series]| {
         format!("{}page: {}\n", report::history::terminal(series, output::width()), page.display())
     };

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
     match &given.command {
         KeywordsCommand::List { index } => {
-            let entries = reading(index.as_deref())?.list().map_err(|why| why.to_string())?;
+            let entries = reading(index.as_deref())?.list()?;
             if entries.is_empty() {
                 output::remark("nothing was learned yet");
             }
@@ -23,7 +23,7 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
         KeywordsCommand::Show { index, keyword } => {
             let form = tokenize::keyword_form(keyword);
             let file = file(index.as_deref())?;
-            let entries = KeywordIndex::in_file(&file).list().map_err(|why| why.to_string())?;
+            let entries = KeywordIndex::in_file(&file).list()?;
             let Some(entry) = entries.iter().find(|entry| tokenize::keyword_form(&entry.keyword) == form) else {
                 let why = format!("{} holds no keyword `{keyword}`: see `ragcheck keywords list`", file.display());
                 return Err(Problem::Words(why));
@@ -31,12 +31,12 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
             output::data(given.format, entry, shown)?;
         }
         KeywordsCommand::Export { index } => {
-            let entries = reading(index.as_deref())?.list().map_err(|why| why.to_string())?;
+            let entries = reading(index.as_deref())?.list()?;
             output::data_as_json(&entries)?;
         }
         KeywordsCommand::Prune { index, idle, fewer_uses_than } => {
             let rule = rule(idle.as_deref(), *fewer_uses_than)?;
-            let pruned = open(index.as_deref())?.prune(rule).map_err(|why| why.to_string())?;
+            let pruned = open(index.as_deref())?.prune(rule)?;
             output::data(given.format, &pruned, |pruned| {
                 let (keywords, answers) = (plural(pruned.keywords, "keyword"), plural(pruned.results, "answer"));
                 format!("{keywords} pruned, and {answers} that nothing leads to any more\n")

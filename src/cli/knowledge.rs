@@ -197,7 +197,7 @@ impl<'p> Base<'p> {
     }
 
     fn corpus(&self) -> Result<Corpus, Problem> {
-        Ok(Corpus::load(&self.path()?).map_err(|why| why.to_string())?)
+        Ok(Corpus::load(&self.path()?)?)
     }
 
     /// The project's declaration of its embeddings.
@@ -228,7 +228,7 @@ fn wait<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem>
 fn search(base: &Base<'_>, query: &str, top_k: usize) -> Result<Printable, Problem> {
     let folder = base.root.join(&base.project.knowledge);
     let declared = Declared { place: &base.name, knowledge: &folder, cache: None, settings: base.settings };
-    let source = prepare(declared).map_err(|why| why.to_string())?;
+    let source = prepare(declared)?;
     let opened = source.open(&base.access()?);
     let Search { result, .. } = wait(async { Ok(opened.search(query, top_k).await) })?;
     let found = result.map_err(|why| why.to_string())?;
@@ -256,10 +256,10 @@ fn index(base: &Base<'_>) -> Result<Printable, Problem> {
     let listing = Listing::of(&corpus);
     let language = base.settings.map(|settings| settings.language).unwrap_or_default();
     let cache = base.root.join(".ragcheck");
-    Embedded::open_in(language, corpus.clone(), Some(&cache)).map_err(|why| why.to_string())?;
+    Embedded::open_in(language, corpus.clone(), Some(&cache))?;
     let embeddings = base.settings.and_then(|settings| settings.embeddings.as_ref());
     let vectors = embeddings.map(|embeddings| wait(embed(base, embeddings, &corpus))).transpose()?;
-    listing.save(&listing_of(base.root, &corpus.id)).map_err(|why| why.to_string())?;
+    listing.save(&listing_of(base.root, &corpus.id))?;
     Ok(Printable::Base(BaseFacts { base: base.name.clone(), vectors, ..facts(&corpus) }))
 }
 
@@ -267,7 +267,7 @@ fn index(base: &Base<'_>) -> Result<Printable, Problem> {
 async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus) -> Result<VectorFacts, Problem> {
     let model = &embeddings.model;
     let file = vector_file(&base.path()?, model);
-    let mut vectors = Vectors::read(&file, model).map_err(|why| why.to_string())?;
+    let mut vectors = Vectors::read(&file, model)?;
     let missing = vectors.missing(corpus);
     if !missing.is_empty() {
         let embedder = Embedder::new(&base.access()?, model, embeddings.dimensions);
@@ -280,7 +280,7 @@ async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus)
             }
         }
     }
-    vectors.save(&file, model, corpus).map_err(|why| why.to_string())?;
+    vectors.save(&file, model, corpus)?;
     let kept = corpus.passages.len() - missing.len();
     Ok(VectorFacts { model: model.clone(), new: missing.len(), kept, file: file.display().to_string() })
 }
@@ -305,7 +305,7 @@ fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Printable, Proble
     let corpus = base.corpus()?;
     let model = &embeddings.model;
     let file = vector_file(&base.path()?, model);
-    let rows = Vectors::read(&file, model).map_err(|why| why.to_string())?;
+    let rows = Vectors::read(&file, model)?;
     let lacking = |count| format!("{}: run `ragcheck knowledge index {}` first", lacking_vectors(count), base.name);
     let rows = rows.of(&corpus).map_err(lacking)?;
     let access = knowledge_access(base.project, &settings, &Variables::new()).map_err(|why| why.to_string())?;
@@ -364,7 +364,7 @@ fn stats(corpus: &Corpus) -> Printable {
 
 fn diff(corpus: &Corpus, root: &Path) -> Result<Printable, Problem> {
     let file = listing_of(root, &corpus.id);
-    let before = Listing::read(&file).map_err(|why| why.to_string())?;
+    let before = Listing::read(&file)?;
     let Some(before) = before else {
         let base = &corpus.id;
         return Err(Problem::Words(format!(

@@ -13,7 +13,7 @@ impl From<MergeError> for Problem {
         match error {
             missing @ MergeError::Missing { .. } => Self::Incomplete(missing.to_string()),
             beside @ MergeError::Unlisted(_) => Self::Unwritten(beside.to_string()),
-            other => Self::Words(other.to_string()),
+            other => Self::of(&other),
         }
     }
 }

@@ -5,6 +5,8 @@ use super::arguments::Printed;
 use super::exit::Exit;
 use super::workflow_commands;
 use crate::compare::CompareError;
+use crate::history::HistoryError;
+use crate::knowledge::KnowledgeError;
 use crate::platform::files::{self, LockError};
 use crate::platform::secrets;
 use crate::scenario::Diagnostic;
@@ -16,6 +18,7 @@ use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::error::Error;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -50,6 +53,12 @@ impl Problem {
         Self::Unwritten(format!("{} cannot be written: {why}", file.display()))
     }
 
+    /// An error whose message is complete: a result could not be written if its cause is a full disk.
+    pub(super) fn of(error: &(dyn Error + 'static)) -> Self {
+        let words = error.to_string();
+        if files::is_full_disk(error) { Self::Unwritten(words) } else { Self::Words(words) }
+    }
+
     /// Exit code of the problem.
     pub(super) fn exit(&self) -> Exit {
         match self {
@@ -73,9 +82,8 @@ impl From<SuiteError> for Problem {
             ended @ (SuiteError::Interrupted { .. } | SuiteError::Stopped(_) | SuiteError::NoCase { .. }) => {
                 Self::Incomplete(ended.to_string())
             }
-            full @ SuiteError::Write { .. } if full.is_full_disk() => Self::Unwritten(full.to_string()),
             beside @ SuiteError::Unlisted(_) => Self::Unwritten(beside.to_string()),
-            other => Self::Words(other.to_string()),
+            other => Self::of(&other),
         }
     }
 }
@@ -93,9 +101,8 @@ impl From<GradingError> for Problem {
     fn from(error: GradingError) -> Self {
         match error {
             GradingError::Files(mistakes) => Self::Diagnostics(mistakes),
-            full @ GradingError::Write { .. } if full.is_full_disk() => Self::Unwritten(full.to_string()),
             beside @ GradingError::Unlisted(_) => Self::Unwritten(beside.to_string()),
-            other => Self::Words(other.to_string()),
+            other => Self::of(&other),
         }
     }
 }
@@ -104,7 +111,7 @@ impl From<RatingsError> for Problem {
     fn from(error: RatingsError) -> Self {
         match error {
             RatingsError::Table(mistakes) => Self::Diagnostics(mistakes),
-            other @ RatingsError::File { .. } => Self::Words(other.to_string()),
+            other @ RatingsError::File { .. } => Self::of(&other),
         }
     }
 }
@@ -114,13 +121,15 @@ macro_rules! in_words {
     ($($error:ty),*) => {$(
         impl From<$error> for Problem {
             fn from(error: $error) -> Self {
-                Self::Words(error.to_string())
+                Self::of(&error)
             }
         }
     )*};
 }
 
-in_words!(LockError, ScoreError, SetupError, FileError, DiffError, CompareError, BehaviourError);
+in_words!(
+    LockError, ScoreError, SetupError, FileError, DiffError, CompareError, BehaviourError, KnowledgeError, HistoryError
+);
 
 impl From<Vec<Diagnostic>> for Problem {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {
@@ -266,6 +275,28 @@ pub(super) fn width() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::MergeError;
+    use std::io::{Error as IoError, ErrorKind};
+
+    #[test]
+    fn a_full_disk_behind_any_error_means_that_the_result_could_not_be_written_and_a_file_above_a_limit_does_not() {
+        let problems = |kind: ErrorKind| {
+            let (path, error) = (std::path::PathBuf::from("m"), || IoError::from(kind));
+            [
+                Problem::from(MergeError::File { path: path.clone(), error: error() }),
+                KnowledgeError::Write { path: path.clone(), error: error() }.into(),
+                HistoryError::File { path: path.clone(), error: error() }.into(),
+                RatingsError::File { file: path.clone(), error: error() }.into(),
+                SuiteError::Write { reports: path.clone(), error: error() }.into(),
+                GradingError::Write { folder: path, error: error() }.into(),
+            ]
+            .map(|problem| problem.exit())
+        };
+        assert_eq!(problems(ErrorKind::StorageFull), [Exit::Unwritten; 6]);
+        for other in [ErrorKind::NotFound, ErrorKind::PermissionDenied, ErrorKind::FileTooLarge] {
+            assert_eq!(problems(other), [Exit::Usage; 6], "{other}");
+        }
+    }
 
     #[test]
     fn colours_are_forced_and_forbidden_by_the_environment_and_forbidding_wins() {

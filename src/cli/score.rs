@@ -30,7 +30,7 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
     };
     let written = evaluated.write(&run);
     let written = if given.slices.is_some() { written.and_then(|()| evaluation::remove_slices(&run)) } else { written };
-    written.map_err(|why| format!("{} cannot be written: {why}", run.display()))?;
+    written.map_err(|why| Problem::unwritten(&run, &why))?;
     runs::renew_page(&run)?;
     print(&evaluated, given.verbose.of(given.format), &run, None);
     Ok(Exit::of_code(evaluated.evaluation.exit_code))

@@ -17,6 +17,7 @@ pub enum HistoryError {
         /// The file.
         path: PathBuf,
         /// The I/O error.
+        #[source]
         error: io::Error,
     },
     /// The file exceeds the size limit.

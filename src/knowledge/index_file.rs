@@ -59,7 +59,12 @@ fn digest(passage: &Passage) -> Digest {
 
 /// An error of the index in `file`.
 fn failed(file: &Path) -> impl Fn(rusqlite::Error) -> KnowledgeError {
-    move |error| KnowledgeError::Index { what: "search index", file: Some(file.to_owned()), error }
+    move |error| match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => {
+            KnowledgeError::Write { path: file.to_owned(), error: io::ErrorKind::StorageFull.into() }
+        }
+        _ => KnowledgeError::Index { what: "search index", file: Some(file.to_owned()), error },
+    }
 }
 
 /// The index of `corpus` in a file below `folder`.
@@ -69,7 +74,7 @@ pub(super) fn derive(
     folder: &Path,
     key: Option<&OwnKey>,
 ) -> Result<(Derived, Rows), KnowledgeError> {
-    let unwritable = |error| KnowledgeError::Read { path: folder.to_owned(), error };
+    let unwritable = |error| KnowledgeError::Write { path: folder.to_owned(), error };
     let stem = stem(corpus, words);
     files::create_dir_all(folder).map_err(unwritable)?;
     let digests: Vec<Digest> = corpus.passages.iter().map(digest).collect();

@@ -73,7 +73,7 @@ impl Listing {
 
     /// Writes it, whole or not at all.
     pub(crate) fn save(&self, file: &Path) -> Result<(), KnowledgeError> {
-        let unwritable = |error| KnowledgeError::Read { path: file.to_owned(), error };
+        let unwritable = |error| KnowledgeError::Write { path: file.to_owned(), error };
         let text = serde_json::to_vec(self).map_err(|why| unwritable(why.into()))?;
         crate::platform::files::replace(file, text).map_err(unwritable)
     }

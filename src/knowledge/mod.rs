@@ -67,6 +67,15 @@ pub enum KnowledgeError {
         /// Why.
         error: std::io::Error,
     },
+    /// A file or folder cannot be written.
+    #[error("cannot write {}: {error}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        error: std::io::Error,
+    },
     /// A document whose bytes are no UTF-8.
     #[error("{}:{line}: the file is not UTF-8 text{looks}: save it as UTF-8", path.display())]
     NotText {

@@ -161,7 +161,7 @@ impl Vectors {
     /// # Errors
     /// When the file cannot be written, or a passage has no vector.
     pub fn save(&self, file: &Path, model: &str, corpus: &Corpus) -> Result<(), KnowledgeError> {
-        let unwritable = |error| KnowledgeError::Read { path: file.to_owned(), error };
+        let unwritable = |error| KnowledgeError::Write { path: file.to_owned(), error };
         let missing = |count| KnowledgeError::Vectors { path: file.to_owned(), why: lacking(count) };
         let vectors = self.of(corpus).map_err(missing)?;
         let passages = corpus.passages.iter().map(|passage| (passage.id.clone(), digest(passage))).collect();

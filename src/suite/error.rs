@@ -115,6 +115,7 @@ pub enum SuiteError {
         /// Reports folder.
         reports: PathBuf,
         /// The error.
+        #[source]
         error: io::Error,
     },
     /// The run folder is written, and what is beside it is not.
@@ -198,13 +199,6 @@ fn no_case(failures: &[String], problems: &[String], skipped: &BTreeMap<String, 
         "nothing was measured: no case was begun{ended}. A test begins its case with POST $RAGCHECK_URL/cases and ends it with \
          POST $RAGCHECK_URL/cases/ID/end: examples/pytest and examples/vitest have a fixture that does{lines}"
     )
-}
-
-impl SuiteError {
-    /// Whether the disk is full.
-    pub fn is_full_disk(&self) -> bool {
-        matches!(self, Self::Write { error, .. } if is_full_disk(error))
-    }
 }
 
 impl From<Vec<Diagnostic>> for SuiteError {

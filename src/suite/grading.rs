@@ -101,15 +101,9 @@ pub(crate) enum GradingError {
         /// Run folder.
         folder: PathBuf,
         /// The error.
+        #[source]
         error: io::Error,
     },
-}
-
-impl GradingError {
-    /// Whether the disk is full.
-    pub(crate) fn is_full_disk(&self) -> bool {
-        matches!(self, Self::Write { error, .. } if files::is_full_disk(error))
-    }
 }
 
 /// Result for each distinct content, by its hash.

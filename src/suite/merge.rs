@@ -74,6 +74,7 @@ pub(crate) enum MergeError {
         /// The file or folder.
         path: PathBuf,
         /// Why.
+        #[source]
         error: io::Error,
     },
 }

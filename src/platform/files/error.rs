@@ -1,6 +1,6 @@
 //! File errors, with remedies.
 
-use std::error::Error as _;
+use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -64,10 +64,15 @@ pub enum FileError {
     },
 }
 
-/// Whether a write failed because the disk is full or a quota is used up, also as the source of another error.
-pub(crate) fn is_full_disk(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
-        || error.source().and_then(|source| source.downcast_ref()).is_some_and(is_full_disk)
+/// Whether a write failed because the disk is full or a quota is used up: by the error itself, or by one of its sources.
+pub(crate) fn is_full_disk(error: &(dyn Error + 'static)) -> bool {
+    let itself = error.downcast_ref::<io::Error>().is_some_and(|error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => true,
+        // Without a number of the operating system, it is a file that is larger than what is read.
+        io::ErrorKind::FileTooLarge => error.raw_os_error().is_some(),
+        _ => false,
+    });
+    itself || error.source().is_some_and(is_full_disk)
 }
 
 impl FileError {

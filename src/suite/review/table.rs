@@ -17,6 +17,7 @@ pub(crate) enum RatingsError {
         /// The file.
         file: PathBuf,
         /// The error.
+        #[source]
         error: io::Error,
     },
     /// It is no table of ratings that a run would accept.
