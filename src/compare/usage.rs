@@ -96,12 +96,12 @@ impl Usage {
 
     fn add_service(&mut self, result: &ToolResult) {
         let tokens = match result {
-            ToolResult::External(found) => (found.input_tokens, found.output_tokens),
+            ToolResult::External(found) if !found.model.is_empty() => (found.input_tokens, found.output_tokens),
             ToolResult::Search(search) => match search.managed.as_deref() {
                 Some(answer) => (answer.input_tokens, answer.output_tokens),
                 None => return,
             },
-            ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => return,
+            _ => return,
         };
         self.service_answers += 1;
         self.service_tokens = plus(self.service_tokens, plus(tokens.0, tokens.1));

@@ -5,7 +5,7 @@ use super::super::{Check, Patterns, TrialView, expectation, turns::turns};
 use super::*;
 use crate::plan::VariantSettings;
 use crate::settings::ModelSettings;
-use crate::trace::{Event, FlowSearch, ToolOutcome, Trace};
+use crate::trace::{Event, ExternalResult, FlowSearch, ToolOutcome, Trace};
 
 type Change = dyn Fn(&mut Trace);
 
@@ -153,4 +153,31 @@ fn what_is_resent_counts_once_what_failed_has_no_tokens_and_huge_numbers_do_not_
         failing("{tokens: {at_most: 5}}", "{within: 10s}", nobody)[0]
             .ends_with("not measured: no completion of the model")
     );
+}
+
+#[test]
+fn pages_of_a_search_engine_cost_no_tokens_and_the_answer_of_an_unpriced_search_service_is_unknown() {
+    let found = |model: &'static str| {
+        move |trace: &mut Trace| {
+            let found = ExternalResult {
+                result: "r".into(),
+                query: "q".into(),
+                answer: "so".into(),
+                citations: Vec::new(),
+                model: model.into(),
+                input_tokens: None,
+                cached_tokens: None,
+                output_tokens: None,
+            };
+            let outcome = ToolOutcome::Ok(ToolResult::External(found));
+            let search = FlowSearch { query: "q".into(), outcome, took_us: 1, attempts: Vec::new() };
+            let place = trace.events.iter().position(|event| matches!(event.what, What::ModelCalled(_)));
+            let place = place.expect("a completion");
+            let event = Event { what: What::Searched(search), ..trace.events[place].clone() };
+            trace.events.insert(place, event);
+        }
+    };
+    let failing = |model| failing("{cost: {at_most: 0.06}}", "{within: 10s}", &found(model));
+    assert_eq!(failing(""), Vec::<String>::new());
+    assert_eq!(failing("sonar").len(), 1);
 }

@@ -82,8 +82,13 @@ fn passage(item: &Value) -> Option<Passage<'_>> {
 pub(crate) fn words_and_names(item: &Value) -> (Option<&str>, Vec<String>) {
     let members = item.as_object();
     let words = TEXTS.into_iter().find_map(|name| member(members?, name)?.as_str());
-    let named = IDS.into_iter().filter_map(|name| text_or_number(member(members?, name)?));
+    let named = members.into_iter().flat_map(names_in);
     (words, text_or_number(item).into_iter().chain(named).collect())
+}
+
+/// The names of a passage by its members.
+pub(crate) fn names_in(members: &Map<String, Value>) -> impl Iterator<Item = String> + '_ {
+    IDS.into_iter().filter_map(|name| text_or_number(member(members, name)?))
 }
 
 /// The name of a source: itself, or a member that names it.

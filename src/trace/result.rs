@@ -145,7 +145,7 @@ pub struct ExternalResult {
     pub answer: String,
     /// Its citations, in order.
     pub citations: Vec<CitedPage>,
-    /// The service's model.
+    /// The service's model; empty for what a search engine found, which costs no tokens.
     pub model: String,
     /// Input tokens of the service, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,8 @@
 
 use super::decoder;
 use super::trace_builder::TraceBuilder;
-use crate::trace::{self, Answer, What};
+use crate::trace::citations::one_spelling;
+use crate::trace::{self, Answer, Hit, ToolResult, What};
 use serde_json::Value;
 
 /// Default place of the sources in the reply of an agent without an answering tool.
@@ -23,7 +24,8 @@ impl TraceBuilder<'_> {
         let response = self.response.as_ref().unwrap_or(&nothing);
         let said = |name: &str| response.get(name).and_then(Value::as_bool);
         let confidence = ["confidence_score", "confidence"].into_iter().find_map(|name| response.get(name)?.as_f64());
-        let replied = self.replied(body).and_then(decoder::replied_sources);
+        let kind_of = |id: &str| self.kind_of(id);
+        let replied = self.replied(body).and_then(|list| decoder::replied_sources(list, &kind_of));
         let mut unseen = Vec::new();
         // The names in an answering tool's arguments may differ from those of the passages.
         let traceable = replied.is_some() && !self.hidden_retrieval && self.has_tool_of(trace::Role::Knowledge);
@@ -48,8 +50,28 @@ impl TraceBuilder<'_> {
         };
         let used_internal_kb = used(trace::USED_INTERNAL_KB, trace::Role::Knowledge, "internal");
         let used_external_kb = used(trace::USED_EXTERNAL_KB, trace::Role::External, "external");
-        let sources = replied.unwrap_or_else(|| if from_tool { decoder::sources(response) } else { Vec::new() });
+        let sources =
+            replied.unwrap_or_else(|| if from_tool { decoder::sources(response, &kind_of) } else { Vec::new() });
         Answer { text, sources, confidence, used_internal_kb, used_external_kb, unseen, traceable, ..Answer::default() }
+    }
+
+    /// The kind of what gave a source of that name first, in this turn or before it.
+    fn kind_of(&self, id: &str) -> Option<&'static str> {
+        let id = one_spelling(id);
+        let results = self.earlier.iter().copied().chain(self.events.iter().map(|(_, what)| what));
+        results.filter_map(What::given).find_map(|result| match result {
+            ToolResult::Search(search) => {
+                let is_it = |hit: &Hit| one_spelling(&hit.id) == id;
+                let urls = search.hits.iter().filter_map(|hit| hit.learned.as_ref()).flat_map(|learned| &learned.urls);
+                let learned = || urls.into_iter().any(|url| one_spelling(url) == id).then_some("external");
+                if search.hits.iter().any(is_it) { Some("internal") } else { learned() }
+            }
+            ToolResult::External(found) => {
+                let mut names = found.citations.iter().map(|page| &page.url).chain([&found.result]);
+                names.any(|name| one_spelling(name) == id).then_some("external")
+            }
+            ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => None,
+        })
     }
 
     /// Whether a tool of that role was offered or called in this turn, or a prompt shows what was found without one.

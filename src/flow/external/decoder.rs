@@ -3,8 +3,10 @@
 //! A result without recognisable passages is kept as a document, and metrics that need passages have no unit for it.
 
 use crate::platform::secrets;
+use crate::provider::chat::Usage;
 use crate::provider::tool_result::{self, name_of};
 pub(super) use crate::provider::tool_result::{document, query, result_id, words_and_names};
+use crate::provider::{Citation, SearchAnswer};
 use crate::trace::{Hit, IndexResult, SourceRef};
 use serde_json::{Map, Value};
 
@@ -23,6 +25,39 @@ pub(super) fn passages(result: &Value) -> Option<Vec<Hit>> {
         learned: None,
     };
     Some(tool_result::passages(result)?.into_iter().map(hit).collect())
+}
+
+/// The pages that a search engine found, with all that its result says of them and with every name by which they may be
+/// cited; no model wrote it. `None` if [`passages`] finds none.
+pub(super) fn pages(result: &Value) -> Option<SearchAnswer> {
+    let mut citations = Vec::new();
+    for page in tool_result::passages(result)? {
+        let mut texts = Vec::new();
+        page.item.values().for_each(|member| gather(member, &mut texts));
+        let addresses = texts.into_iter().filter(|text| is_address(text));
+        let names = [page.id].into_iter().chain(tool_result::names_in(page.item)).chain(addresses);
+        for url in names {
+            let citation = Citation { title: page.title.to_owned(), url, snippet: String::new() };
+            if !citations.contains(&citation) {
+                citations.push(citation);
+            }
+        }
+    }
+    let mut texts = Vec::new();
+    gather(result, &mut texts);
+    let text = secrets::clean(&texts.join("\n")).into_owned();
+    Some(SearchAnswer { text, citations, model: String::new(), usage: Usage::default() })
+}
+
+/// Adds every text and number of a document.
+fn gather(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| gather(item, texts)),
+        Value::Object(members) => members.values().for_each(|member| gather(member, texts)),
+        Value::String(text) => texts.push(text.clone()),
+        Value::Number(number) => texts.push(number.to_string()),
+        Value::Bool(_) | Value::Null => {}
+    }
 }
 
 /// The keywords stored for a result. Whether they can be found again is not visible.
@@ -46,33 +81,39 @@ pub(super) fn indexed(arguments: &Value, result: &Value) -> IndexResult {
     }
 }
 
+/// The kind of what gave a source of that name in the conversation: `internal` or `external`.
+pub(super) type KindOf<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
+
 /// The sources that a response names.
-pub(super) fn sources(arguments: &Value) -> Vec<SourceRef> {
+pub(super) fn sources(arguments: &Value, kind_of: KindOf<'_>) -> Vec<SourceRef> {
     let list = ["sources", "citations"].into_iter().find_map(|name| arguments.get(name)?.as_array());
-    list.into_iter().flatten().filter_map(source).collect()
+    list.into_iter().flatten().filter_map(|item| source(item, kind_of)).collect()
 }
 
 /// The sources in a reply; `None` if one of them has no name, because the list would be incomplete.
-pub(super) fn replied_sources(list: &Value) -> Option<Vec<SourceRef>> {
+pub(super) fn replied_sources(list: &Value, kind_of: KindOf<'_>) -> Option<Vec<SourceRef>> {
     match list {
         Value::Null => Some(Vec::new()),
-        Value::Array(items) => items.iter().map(source).collect(),
+        Value::Array(items) => items.iter().map(|item| source(item, kind_of)).collect(),
         _ => None,
     }
 }
 
-fn source(item: &Value) -> Option<SourceRef> {
+/// A source of the kind that it states, else of that of its giver; of an unknown giver, addresses are external.
+fn source(item: &Value, kind_of: KindOf<'_>) -> Option<SourceRef> {
     let none = Map::new();
     let members = item.as_object().unwrap_or(&none);
     let text = |names: &[&str]| names.iter().find_map(|name| members.get(*name)?.as_str()).unwrap_or_default();
     let id = name_of(item)?;
-    let web = id.starts_with("http://") || id.starts_with("https://");
     let kind = match text(&["kind", "type"]) {
         kind @ ("internal" | "external") => kind,
-        _ if web => "external",
-        _ => "internal",
+        _ => kind_of(&id).unwrap_or(if is_address(&id) { "external" } else { "internal" }),
     };
     Some(SourceRef { kind: kind.to_owned(), title: text(&["title", "name"]).to_owned(), id, number: None })
+}
+
+fn is_address(name: &str) -> bool {
+    name.starts_with("http://") || name.starts_with("https://")
 }
 
 #[cfg(test)]
@@ -81,12 +122,14 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn sources_are_texts_or_objects_and_addresses_are_external() {
+    fn sources_are_texts_or_objects_and_addresses_are_external_unless_a_search_gave_them() {
         let arguments = json!({"sources": ["kb-1", {"url": "https://a", "title": "A"}, {"type": "internal", "id": "https://b"}, 3, {}]});
-        let seen: Vec<_> = sources(&arguments).into_iter().map(|source| (source.kind, source.id)).collect();
+        let seen = |kind_of: KindOf<'_>| -> Vec<(String, String)> {
+            sources(&arguments, kind_of).into_iter().map(|source| (source.kind, source.id)).collect()
+        };
         let pair = |kind: &str, id: &str| (kind.to_owned(), id.to_owned());
         assert_eq!(
-            seen,
+            seen(&|_| None),
             [
                 pair("internal", "kb-1"),
                 pair("external", "https://a"),
@@ -94,5 +137,8 @@ mod tests {
                 pair("internal", "3")
             ]
         );
+        let other = |id: &str| Some(if id == "https://a" || id == "https://b" { "internal" } else { "external" });
+        let kinds: Vec<String> = seen(&other).into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds, ["external", "internal", "internal", "external"], "what is stated stays");
     }
 }

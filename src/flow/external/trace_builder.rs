@@ -73,6 +73,8 @@ pub(super) struct TraceBuilder<'a> {
     written: String,
     /// JSON pointer of the sources in the reply, if the scenario names one.
     pub(super) sources: Option<&'a str>,
+    /// What the conversation held before this turn.
+    pub(super) earlier: Vec<&'a What>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
     texts: Vec<String>,
     /// Texts in prompts, apart from those of the conversation itself.
@@ -127,6 +129,7 @@ impl<'a> TraceBuilder<'a> {
             writes_calls: false,
             written: String::new(),
             sources: None,
+            earlier: Vec::new(),
             texts: Vec::new(),
             prompts: Vec::new(),
             prompted: false,
@@ -141,6 +144,11 @@ impl<'a> TraceBuilder<'a> {
     /// Sets the place of the sources in replies.
     pub(super) fn citing(self, sources: Option<&'a str>) -> Self {
         Self { sources, ..self }
+    }
+
+    /// Sets what the conversation held before this turn.
+    pub(super) fn after(self, earlier: Vec<&'a What>) -> Self {
+        Self { earlier, ..self }
     }
 
     /// Adds the turn's exchanges; returns the first that no recording holds.

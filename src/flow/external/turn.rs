@@ -107,8 +107,10 @@ impl Session<'_> {
         spans: Vec<crate::trace::spans::Span>,
         outside: &[String],
     ) -> (Built, (Shown, Vec<String>, Vec<String>)) {
+        let is_earlier = |event: &&Event| event.conversation == seen.conversation && event.turn < seen.turn;
         let mut builder = TraceBuilder::new(&self.settings.roles, self.words, &seen.known, seen.completions)
-            .citing(self.settings.target.sources.as_deref());
+            .citing(self.settings.target.sources.as_deref())
+            .after(self.events.iter().filter(is_earlier).map(|event| &event.what).collect());
         let miss = builder.hear(seen.passed.clone());
         let (mut notes, mut lines) = (Vec::new(), Vec::new());
         for mut story in stories(spans, outside) {

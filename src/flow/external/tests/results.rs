@@ -153,3 +153,40 @@ fn passages_in_blocks_of_a_prompt_without_tools_are_what_the_agent_found() {
     };
     assert_eq!(found.hits[0].id, "returns-1");
 }
+
+/// A conversation in which the model asks the web, with that result, and whose reply names these sources.
+fn searched_web(found: &Value, sources: &Value) -> (Vec<What>, TurnOutcome) {
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+    let mut exchanges = vec![model(&mut conversation, call("1", "look", &json!({"query": "cause"})))];
+    result(&mut conversation, "1", &json!({"chunks": [{"id": "https://docs.example/a", "text": "so"}]}));
+    exchanges.push(model(&mut conversation, call("2", "web", &json!({"query": "cause now"}))));
+    result(&mut conversation, "2", found);
+    exchanges.push(model(&mut conversation, call("3", "keep", &json!({"keywords": ["cause"], "result_id": "web-1"}))));
+    result(&mut conversation, "3", &json!({"ok": true}));
+    exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "because"})));
+    told_with(exchanges, &json!({"answer": "because", "sources": sources}), Some("/sources"))
+}
+
+#[test]
+fn the_pages_of_a_web_search_that_is_no_service_with_a_dialect_are_an_external_result() {
+    let page =
+        json!({"id": "web-1", "title": "T", "link": "https://a.example/", "content": "Now", "published": "2026"});
+    let sources = json!(["web-1", "https://a.example", "https://docs.example/a", "https://other.example"]);
+    let (events, outcome) = searched_web(&json!({"answer": "All of it.", "results": [page]}), &sources);
+    let made = calls(&events);
+    let ToolOutcome::Ok(ToolResult::External(found)) = &made[1].outcome else { panic!("{:?}", made[1]) };
+    let names: Vec<&str> = found.citations.iter().map(|page| page.url.as_str()).collect();
+    assert_eq!(names, ["web-1", "https://a.example/"]);
+    for part in ["All of it.", "Now", "2026"] {
+        assert!(found.answer.contains(part), "{}", found.answer);
+    }
+    let ToolOutcome::Ok(ToolResult::Indexed(entry)) = &made[2].outcome else { panic!("{:?}", made[2]) };
+    assert_eq!(entry.result, found.result, "what was stored for a page is of its result");
+    let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
+    let kinds: Vec<&str> = answer.sources.iter().map(|source| source.kind.as_str()).collect();
+    assert_eq!(kinds, ["external", "external", "internal", "external"], "a source is of the kind of what gave it");
+    assert!(answer.traceable);
+    // What cannot be read stays hidden.
+    let (_, outcome) = searched_web(&json!("a page of text"), &sources);
+    assert!(matches!(outcome, TurnOutcome::Answered(answer) if !answer.traceable));
+}

@@ -85,14 +85,16 @@ impl TraceBuilder<'_> {
                     ToolResult::Search(SearchResult::of(decoder::query(&call.arguments), kb_id, hits))
                 }
             },
-            trace::Role::External => match &call.found {
-                Some(found) => self.external(call, &result, found.clone()),
+            trace::Role::External => match call.found.clone().or_else(|| decoder::pages(&result)) {
+                Some(found) => self.external(call, &result, found),
                 None => ToolResult::other(result),
             },
             trace::Role::Index => {
                 let mut entry = decoder::indexed(&call.arguments, &result);
                 if entry.result.is_empty() {
                     entry.result = self.last_external.clone().unwrap_or_default();
+                } else if let Some(found) = self.found_page(&entry.result) {
+                    entry.result = found;
                 }
                 ToolResult::Indexed(entry)
             }
@@ -115,6 +117,13 @@ impl TraceBuilder<'_> {
             cached_tokens: found.usage.cached,
             output_tokens: found.usage.output,
         })
+    }
+
+    /// The external result of the turn that a page of that name is in.
+    fn found_page(&self, name: &str) -> Option<String> {
+        let results = self.events.iter().rev().filter_map(|(_, what)| what.given()?.external());
+        let mut with_page = results.filter(|found| found.citations.iter().any(|page| page.url == name));
+        with_page.next().map(|found| found.result.clone())
     }
 
     /// The outcome of a call by what its MCP server said.
