@@ -379,11 +379,10 @@ impl<'a> Turn<'a> {
 }
 
 /// Arguments under the names in a tool's schema, which may be another agent's: the main one goes to the first text if there
-/// is none of its name. A schema that takes no others gets none, and one without a number of passages none of these.
+/// is none of its name. Names that the schema lacks are left out: a real model sends none.
 fn fitting(arguments: &Value, step: Step, schema: &Value) -> Value {
     let properties = schema.get("properties").and_then(Value::as_object).filter(|properties| !properties.is_empty());
     let (Some(given), Some(properties)) = (arguments.as_object(), properties) else { return arguments.clone() };
-    let strict = schema["additionalProperties"] == false;
     let takes = |kind: &str, name: &String| properties.get(name).is_some_and(|property| property["type"] == kind);
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let mut names = required.map(str::to_owned).chain(properties.keys().cloned());
@@ -392,19 +391,16 @@ fn fitting(arguments: &Value, step: Step, schema: &Value) -> Value {
         Step::Index => names.find(|name| name.ends_with("result_id")).map(|name| ("perplexity_result_id", name)),
         Step::Respond => names.find(|name| takes("string", name)).map(|name| ("answer", name)),
     };
-    // An output tool of another agent has only the properties of its schema.
-    let foreign = step == Step::Respond && !properties.contains_key("answer") && other.is_some();
     let fitted = given.iter().filter_map(|(name, value)| {
         let name = match &other {
             Some((ours, theirs)) if ours == name && !properties.contains_key(name) => theirs,
             _ => name,
         };
-        let property = properties.get(name);
-        let left_out = property.is_none() && (strict || foreign || name == "top_k");
-        let plain = property.and_then(|property| property.pointer("/items/type")).is_some_and(|kind| kind == "string");
+        let property = properties.get(name)?;
+        let plain = property.pointer("/items/type").is_some_and(|kind| kind == "string");
         let ids = || value.as_array()?.iter().map(|item| item.get("id").cloned()).collect::<Option<Vec<Value>>>();
         let value = if plain { ids().map_or_else(|| value.clone(), Value::Array) } else { value.clone() };
-        (!left_out).then(|| (name.clone(), value))
+        Some((name.clone(), value))
     });
     Value::Object(fitted.collect())
 }

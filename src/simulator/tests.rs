@@ -306,27 +306,28 @@ fn the_tools_of_another_agent_are_called_by_its_own_names_and_parameters() {
         |name: &str, parameters: Value| ToolDefinition { name: name.into(), description: String::new(), parameters };
     let text = json!({"type": "string"});
     let names = json!({"type": "array", "items": {"type": "string"}});
-    let tools = [
-        tool("knowledge_base_search", json!({"properties": {"limit": {"type": "integer"}, "question": text}})),
-        tool(
-            "generate_response",
-            json!({"properties": {"response": text, "sources": names}, "required": ["response"]}),
-        ),
-    ];
-    let mut messages = vec![Message::text(Role::User, PUMP)];
-    let next = |messages: &[Message]| {
-        let prompt = Prompt { messages, tools: &tools, choice: ToolChoice::Auto, caller: caller("lane", "") };
-        let said = complete(&behaviour.model, behaviour.seed, &prompt).completion;
-        let arguments: Value = serde_json::from_str(&said.calls[0].arguments).expect("JSON");
-        (said, arguments)
-    };
-    let (said, arguments) = next(&messages);
-    let only = arguments.as_object().expect("an object").keys().collect::<Vec<_>>();
-    assert!(only == ["question"] && arguments["question"].as_str().expect("text").contains("pump"), "{arguments}");
-    messages.push(Message { calls: said.calls.clone(), ..Message::text(Role::Assistant, "") });
-    let found = json!([{"page_content": "The irrigation pump runs at 6 bar.", "metadata": {"source": "pump.md"}}]);
-    messages.push(Message::tool_result(&said.calls[0].id, found.to_string()));
-    let (_, arguments) = next(&messages);
-    assert!(arguments["response"].as_str().expect("text").contains("6 bar"), "{arguments}");
-    assert_eq!(arguments["sources"], json!(["pump.md"]));
+    for answer in ["response", "answer"] {
+        let tools = [
+            tool("knowledge_base_search", json!({"properties": {"limit": {"type": "integer"}, "question": text}})),
+            tool("generate_response", json!({"properties": {answer: text, "sources": names}, "required": [answer]})),
+        ];
+        let mut messages = vec![Message::text(Role::User, PUMP)];
+        let next = |messages: &[Message]| {
+            let prompt = Prompt { messages, tools: &tools, choice: ToolChoice::Auto, caller: caller("lane", "") };
+            let said = complete(&behaviour.model, behaviour.seed, &prompt).completion;
+            let arguments: Value = serde_json::from_str(&said.calls[0].arguments).expect("JSON");
+            (said, arguments)
+        };
+        let only = |arguments: &Value| arguments.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+        let (said, arguments) = next(&messages);
+        assert_eq!(only(&arguments), ["question"], "{arguments}");
+        assert!(arguments["question"].as_str().expect("text").contains("pump"), "{arguments}");
+        messages.push(Message { calls: said.calls.clone(), ..Message::text(Role::Assistant, "") });
+        let found = json!([{"page_content": "The irrigation pump runs at 6 bar.", "metadata": {"source": "pump.md"}}]);
+        messages.push(Message::tool_result(&said.calls[0].id, found.to_string()));
+        let (_, arguments) = next(&messages);
+        assert!(arguments[answer].as_str().expect("text").contains("6 bar"), "{arguments}");
+        assert_eq!(arguments["sources"], json!(["pump.md"]));
+        assert_eq!(only(&arguments).len(), 2, "{arguments}");
+    }
 }

@@ -230,13 +230,17 @@ impl Inside {
     }
 
     async fn complete(&self, messages: &[Value]) -> Result<Value, String> {
-        let tool = |name: &str, required: &str| {
+        let tool = |name: &str, names: &[&str]| {
+            let properties: serde_json::Map<String, Value> =
+                names.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
             json!({"type": "function", "function": {"name": name, "description": name,
-                "parameters": {"type": "object", "properties": {required: {}}, "required": [required]}}})
+                "parameters": {"type": "object", "properties": properties, "required": [names[0]]}}})
         };
+        let answer = ["answer", "sources", "confidence_score", "used_internal_kb", "used_external_kb"];
         let mut body = json!({"model": "greenhouse-1", "messages": messages, "temperature": 0,
-            "tools": [tool("search_docs", "query"), tool("web_search", "query"), tool("remember", "keywords"),
-                      tool("final_answer", "answer")]});
+            "tools": [tool("search_docs", &["query"]), tool("web_search", &["query", "context"]),
+                      tool("remember", &["keywords", "query", "perplexity_result_id"]),
+                      tool("final_answer", &answer)]});
         if self.ways.stream {
             body["stream"] = json!(true);
             body["stream_options"] = json!({"include_usage": true});
