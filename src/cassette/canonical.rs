@@ -29,7 +29,7 @@ impl Request<'_> {
     /// The path as stored in a cassette.
     pub(super) fn redacted_path(&self, redactor: &Redactor) -> String {
         let Profile { layout, .. } = self.profile;
-        redactor.redact_path(self.path, layout.model.is_some() || !layout.conversation.is_empty())
+        redactor.redact_path(self.path, layout.is_of_model())
     }
 }
 

@@ -39,10 +39,7 @@ pub(super) fn differences(layout: &Layout, recorded: &Value, now: &Value) -> Vec
     if before != after {
         found.push(Difference::new("the model", pair(before, after)));
     }
-    let (before, after) = (layout.system_prompts(recorded).join("\n"), layout.system_prompts(now).join("\n"));
-    if before != after {
-        found.push(Difference::new("the system prompt", changed_words(&before, &after)));
-    }
+    found.extend(system_prompt(layout, recorded, now));
     let (before, after) = (part(recorded, layout.tools), part(now, layout.tools));
     if before != after {
         found.push(tools(layout, before, after));
@@ -50,6 +47,61 @@ pub(super) fn differences(layout: &Layout, recorded: &Value, now: &Value) -> Vec
     found.extend(parameters(layout, recorded, now));
     found.extend(conversation(layout, &messages(layout, recorded), &messages(layout, now)));
     found
+}
+
+/// The difference between the system prompts: in their words, else in how they are sent.
+fn system_prompt(layout: &Layout, recorded: &Value, now: &Value) -> Option<Difference> {
+    let words = |body| {
+        let mut texts = layout.system_prompts(body);
+        let parts = layout.messages(body).iter().filter(|message| layout.is_system(message));
+        let parts = parts.filter_map(|message| message.pointer(layout.text)?.as_array()).flatten();
+        texts.extend(parts.filter_map(|part| part.get("text")?.as_str()));
+        texts.join("\n")
+    };
+    let (before, after) = (words(recorded), words(now));
+    if before != after {
+        return Some(Difference::new("the system prompt", changed_words(&before, &after)));
+    }
+    let forms = (system_forms(layout, recorded), system_forms(layout, now));
+    let place = (0..forms.0.len().max(forms.1.len())).find(|place| forms.0.get(*place) != forms.1.get(*place))?;
+    let lines = match (forms.0.get(place), forms.1.get(place)) {
+        (Some((before, from)), Some((after, to))) => match first_difference(before, after) {
+            Some(found) => lines_at(found),
+            None => vec![format!("- behind {}", plural(*from)), format!("+ behind {}", plural(*to))],
+        },
+        (before, after) => pair(before.map(|(form, _)| *form), after.map(|(form, _)| *form)),
+    };
+    Some(Difference::new("the form of the system prompt", lines))
+}
+
+/// The members and messages of a body that hold system prompts, each with the number of other messages before it.
+fn system_forms<'v>(layout: &Layout, body: &'v Value) -> Vec<(&'v Value, usize)> {
+    let mut others = 0;
+    let mut forms: Vec<_> =
+        layout.prompt_members.iter().filter_map(|member| Some((body.pointer(member)?, 0))).collect();
+    for message in layout.messages(body) {
+        if layout.is_system(message) {
+            forms.push((message, others));
+        } else {
+            others += 1;
+        }
+    }
+    forms
+}
+
+fn plural(messages: usize) -> String {
+    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
+}
+
+/// The lines of a first difference, with its path if it has one.
+fn lines_at((path, before, after): (String, Option<&Value>, Option<&Value>)) -> Vec<String> {
+    let head = (!path.is_empty()).then(|| format!("  {path}:"));
+    head.into_iter().chain(pair(before, after)).collect()
+}
+
+/// The first part in which two bodies differ; `None` for equal ones.
+pub(super) fn first_part(recorded: &Value, now: &Value) -> Option<Difference> {
+    Some(Difference::new("another part", lines_at(first_difference(recorded, now)?)))
 }
 
 /// Distance of two requests: how many of system prompt and tools differ, as each agent of several has its own; then the
@@ -204,31 +256,51 @@ fn parameters(layout: &Layout, recorded: &Value, now: &Value) -> Option<Differen
     Some(Difference::new(what, lines))
 }
 
-fn conversation(layout: &Layout, recorded: &[Value], now: &[Value]) -> Option<Difference> {
+fn conversation(layout: &Layout, recorded: &[Value], now: &[Value]) -> Vec<Difference> {
     let place = recorded.iter().zip(now).position(|(before, after)| before != after);
     let Some(place) = place else {
         let place = recorded.len().min(now.len());
         let (what, line) = match (recorded.get(place), now.get(place)) {
-            (None, None) => return None,
+            (None, None) => return Vec::new(),
             (None, Some(next)) => ("the conversation is longer", format!("+ {}", summary(layout, place, next))),
             (Some(next), _) => ("the conversation is shorter", format!("- {}", summary(layout, place, next))),
         };
-        return Some(Difference { what: what.to_owned(), lines: vec![line], only_length: true });
+        return vec![Difference { what: what.to_owned(), lines: vec![line], only_length: true }];
     };
-    let (before, after) = (&recorded[place], &now[place]);
+    let (old, new) = (&recorded[place..], &now[place..]);
+    let same_end = old.iter().rev().zip(new.iter().rev()).take_while(|(before, after)| before == after).count();
+    let (old, new) = (&old[..old.len() - same_end], &new[..new.len() - same_end]);
+    if old.is_empty() || new.is_empty() {
+        let lines = [(old, '-'), (new, '+')].into_iter().flat_map(|(messages, sign)| {
+            (place..).zip(messages).map(move |(place, message)| format!("{sign} {}", summary(layout, place, message)))
+        });
+        return vec![Difference::new("the number of messages", lines.collect())];
+    }
+    let others = old.iter().zip(new).skip(1).filter(|(before, after)| before != after).count();
+    let mut found = vec![message(layout, place, (&recorded[place], &now[place]), others)];
+    if old.len() != new.len() {
+        let lines = vec![format!("- {} messages", recorded.len()), format!("+ {} messages", now.len())];
+        found.push(Difference::new("the number of messages", lines));
+    }
+    found
+}
+
+/// The difference between two messages at one place, after which `others` differ too.
+fn message(layout: &Layout, place: usize, (before, after): (&Value, &Value), others: usize) -> Difference {
     if let Some(knowledge) = knowledge(layout, before, after) {
-        return Some(knowledge);
+        return knowledge;
     }
     let what = match after.pointer(layout.role).and_then(Value::as_str) {
+        Some(role) if others > 0 => format!("message {} ({}) with {others} more", place + 1, printable(role, 20)),
         Some(role) => format!("message {} ({})", place + 1, printable(role, 20)),
         None => "the input".to_owned(),
     };
     let lines = match first_difference(before, after) {
-        Some((path, old, new)) if path.is_empty() || path == layout.text.trim_start_matches('/') => pair(old, new),
-        Some((path, old, new)) => [vec![format!("  {path}:")], pair(old, new)].concat(),
+        Some((path, old, new)) if path == layout.text.trim_start_matches('/') => pair(old, new),
+        Some(found) => lines_at(found),
         None => Vec::new(),
     };
-    Some(Difference::new(what, lines))
+    Difference::new(what, lines)
 }
 
 /// Short summary of one message.

@@ -119,6 +119,21 @@ impl Layout {
         prompts
     }
 
+    /// Whether requests of this layout ask a model.
+    pub(super) fn is_of_model(&self) -> bool {
+        self.model.is_some() || !self.conversation.is_empty()
+    }
+
+    /// A body without the names of its model and its tools.
+    pub(super) fn without_names(&self, mut body: Value) -> Value {
+        self.model.iter().for_each(|model| remove(&mut body, model));
+        let tools = self.tools.and_then(|tools| body.pointer_mut(tools)?.as_array_mut());
+        for tool in tools.into_iter().flatten() {
+            self.tool_names.iter().for_each(|name| remove(tool, name));
+        }
+        body
+    }
+
     /// The members of a body that are neither model, conversation, system prompt nor tools.
     pub(super) fn parameters(&self, body: &Value) -> Map<String, Value> {
         let mut rest = if body.is_object() { body.clone() } else { Value::Null };

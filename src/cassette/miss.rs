@@ -2,8 +2,9 @@
 
 use super::canonical::{Request, stored_body};
 use super::delta;
-use super::difference::{Difference, differences, distance, in_another_order, is_reordered};
+use super::difference::{Difference, differences, distance, first_part, in_another_order, is_reordered};
 use super::exchange::{Cassette, StoredRequest};
+use super::keys;
 use super::layout::Layout;
 use super::pool::Taken;
 use super::word_diff::printable;
@@ -85,7 +86,7 @@ pub(crate) fn explain(
         return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);
     };
     let ordinal = cassette.exchanges[index].ordinal;
-    let found = differences(layout, &nearest.body, &now);
+    let mut found = differences(layout, &nearest.body, &now);
     let absent = absent(cassette);
     let only_length = found.iter().all(|difference| difference.only_length);
     let mut detail = Vec::new();
@@ -98,6 +99,10 @@ pub(crate) fn explain(
     let same_place = cassette.exchanges[index].profile == request.profile.name
         && nearest.method == request.method
         && nearest.path == path;
+    let recorded = Request { method: &nearest.method, path: &nearest.path, body: &nearest.body, ..request };
+    if found.is_empty() && same_place && keys::key(recorded, redactor) == cassette.exchanges[index].key {
+        found.extend(first_part(&nearest.body, &now));
+    }
     let relation = match found.as_slice() {
         [] if same_place => "the same request, under a key that is not its own".to_owned(),
         [] => "same content, but another profile, method or path".to_owned(),
@@ -141,7 +146,9 @@ pub(crate) fn explain(
     };
     let shown: Vec<&str> = found.iter().flat_map(|difference| &difference.lines).map(String::as_str).collect();
     let cause = if shown.is_empty() { summary.clone() } else { format!("{summary}: {}", shown.join(" ")) };
-    let (bodies, paths) = ((nearest.body.clone(), now), (nearest.path.clone(), path));
+    // Names of models and tools are settings: nobody generates them.
+    let bodies = (layout.without_names(nearest.body.clone()), layout.without_names(now));
+    let paths = if layout.is_of_model() { (String::new(), String::new()) } else { (nearest.path.clone(), path) };
     let missed = Some(Box::new(Missed { bodies, paths }));
     Explanation { missed, ..told(printable(&cause, 600), &summary, detail) }
 }
@@ -304,6 +311,54 @@ mod tests {
             miss(&lane(), &two, 1).message,
             "cassette miss: POST /chat/completions: model and the parameter temperature changed"
         );
+    }
+
+    #[test]
+    fn the_names_of_models_and_tools_are_no_values_that_an_agent_generates() {
+        let mut now = conversation(&prompt().replace("Always", "2024"), &[]);
+        now["model"] = json!("model-2025");
+        now["tools"][0]["function"]["name"] = json!("tool_2025");
+        let missed = miss(&lane(), &now, 0).missed.expect("the nearest");
+        let (before, now) = missed.bodies;
+        assert_eq!((&before["tools"], before.get("model"), now.get("model")), (&now["tools"], None, None));
+        assert_ne!(before, now, "the prompt may hold such a value");
+        assert_eq!(missed.paths.0, missed.paths.1);
+    }
+
+    #[test]
+    fn messages_that_were_added_or_lost_are_not_told_as_one_that_changed() {
+        let base = conversation(&prompt(), &[CHUNK]);
+        let mut leaked = base.clone();
+        let earlier = [json!({"role": "user", "content": "Lost?"}), json!({"role": "assistant", "content": "Yes."})];
+        leaked["messages"].as_array_mut().expect("a list").splice(1..1, earlier);
+        let told = miss(&lane(), &leaked, 1);
+        assert_eq!(told.message, "cassette miss: POST /chat/completions: number of messages changed");
+        assert!(told.detail[0].ends_with("only the number of messages differs"), "{told:?}");
+        assert_eq!(told.detail[1..3], ["+ message 1 (user): Lost?", "+ message 2 (assistant): Yes."]);
+        leaked["messages"][5]["content"] = json!("nothing");
+        let told = miss(&lane(), &leaked, 1);
+        assert!(told.message.ends_with("message 1 (user) with 2 more and the number of messages changed"), "{told:?}");
+    }
+
+    #[test]
+    fn the_same_system_prompt_in_another_form_is_told_and_is_no_edited_recording() {
+        let base = conversation(&prompt(), &[]);
+        let told = |change: &dyn Fn(&mut Value)| {
+            let mut body = base.clone();
+            change(&mut body);
+            miss(&lane(), &body, 0)
+        };
+        let parts = told(&|body| {
+            let text = body["messages"][0]["content"].take();
+            body["messages"][0]["content"] = json!([{"type": "text", "text": text}]);
+        });
+        let last = told(&|body| body["messages"].as_array_mut().expect("a list").rotate_left(1));
+        for told in [&parts, &last] {
+            assert_eq!(told.message, "cassette miss: POST /chat/completions: form of the system prompt changed");
+            assert!(!told.detail.iter().any(|line| line.contains("rekey")), "{told:?}");
+        }
+        assert!(parts.cause.contains("content: - ") && parts.cause.contains("\"type\":\"text\""), "{}", parts.cause);
+        assert_eq!(last.detail[1..3], ["- behind 0 messages", "+ behind 1 message"]);
     }
 
     #[test]
