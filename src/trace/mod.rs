@@ -376,6 +376,8 @@ words! {
         CassetteBroken = "cassette broken",
         /// An external agent asked its model less often than its recording.
         AsksLess = "asks less than recorded",
+        /// A turn of an external agent failed in a replay, so a later request is not in the cassette.
+        TurnFailed = "turn failed",
         /// The provider failed permanently.
         Provider = "provider error",
         /// The run was stopped, or its budget was used up, before this trial ended.
@@ -411,8 +413,10 @@ words! {
 impl TrialErrorKind {
     /// Whether the agent ran or its services were called: a re-run then replaces an ERROR.
     pub fn was_run(self) -> bool {
-        use TrialErrorKind::{AgentUnreached, AsksLess, CassetteBroken, CassetteMiss, LaneMissing, Stopped};
-        !matches!(self, AsksLess | LaneMissing | CassetteMiss | CassetteBroken | Stopped | AgentUnreached)
+        use TrialErrorKind::{
+            AgentUnreached, AsksLess, CassetteBroken, CassetteMiss, LaneMissing, Stopped, TurnFailed,
+        };
+        !matches!(self, AsksLess | LaneMissing | CassetteMiss | CassetteBroken | Stopped | AgentUnreached | TurnFailed)
     }
 }
 

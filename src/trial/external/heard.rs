@@ -22,6 +22,8 @@ pub(super) struct Heard<'t> {
     pub(super) asks_nothing: bool,
     /// Whether a test runner asks the agent.
     pub(super) by_runner: bool,
+    /// Whether ragcheck started the agent, or its test runner, with the base URLs in its environment.
+    pub(super) started: bool,
 }
 
 impl Heard<'_> {
@@ -68,15 +70,19 @@ impl Heard<'_> {
 
     /// Message and remedy for an agent that sent no request; `None` if its recording is empty too.
     fn nothing_asked(&self) -> Option<(String, String)> {
-        let base = format!("http://{}{MODEL_MOUNT}", self.proxy);
         let Some(recorded) = self.recorded else {
-            let message = format!("no request came: the agent asked nothing here; is its base URL {base}?");
+            let question = if self.started {
+                "does its client read the base URL in its environment?".to_owned()
+            } else {
+                format!("is its base URL {}?", self.base())
+            };
+            let message = format!("no request came: the agent asked nothing here; {question}");
             return Some((message, "a case that is answered without a request says `asks_nothing: true`".to_owned()));
         };
         let missing = not_asked_for(recorded.requests, "exchange")?;
         let message =
             format!("no request came to the proxy; {missing}: does the agent still go to the provider itself?");
-        Some((message, format!("start the agent with the base URL {base}")))
+        Some((message, self.remedy("", "record again, or write `asks_nothing: true`,")))
     }
 
     /// Message and remedy for an agent that asked for anything but the recorded completions: embeddings, or a list of
@@ -86,12 +92,22 @@ impl Heard<'_> {
         let message = format!(
             "no request for a completion came to the proxy; {missing}: does the agent still go to its model itself?"
         );
-        let base = format!("http://{}{MODEL_MOUNT}", self.proxy);
-        let remedy = format!(
-            "start the agent with the base URL {base} for its model too; record again if it answers this case without its \
-             model now"
-        );
-        Some((message, remedy))
+        Some((message, self.remedy(" for its model too", "record again")))
+    }
+
+    /// What to do about an agent that does not ask its model: `whose` names the base URL, and `otherwise` says what to do if
+    /// this is intended.
+    fn remedy(&self, whose: &str, otherwise: &str) -> String {
+        let url = if self.started {
+            format!("let its client read the base URL in its environment{whose} (OPENAI_BASE_URL and others)")
+        } else {
+            format!("start the agent with the base URL {}{whose}", self.base())
+        };
+        format!("{url}; {otherwise} if it answers this case without its model now")
+    }
+
+    fn base(&self) -> String {
+        format!("http://{}{MODEL_MOUNT}", self.proxy)
     }
 
     /// Note for a trial that is judged although no completion passed the proxy.
@@ -106,13 +122,29 @@ impl Heard<'_> {
 
 /// Message of the first turn that failed.
 pub(super) fn failure(events: &[Event]) -> Option<&str> {
+    failed_turn(events).map(|(_, message)| message)
+}
+
+/// The first turn that failed, from 1, and its message.
+pub(super) fn failed_turn(events: &[Event]) -> Option<(u32, &str)> {
     events.iter().find_map(|event| match &event.what {
         What::TurnEnded(ended) => match &ended.outcome {
-            TurnOutcome::Failed { message, .. } => Some(message.as_str()),
+            TurnOutcome::Failed { message, .. } => Some((event.turn.saturating_add(1), message.as_str())),
             TurnOutcome::Answered(_) => None,
         },
         _ => None,
     })
+}
+
+/// The error of a trial whose `miss` follows a turn that failed: its answer is missing in the next request. `None` if none
+/// failed.
+pub(super) fn failed_before(miss: &TrialError, events: &[Event]) -> Option<Box<TrialError>> {
+    let (turn, cause) = failed_turn(events).filter(|_| miss.kind == TrialErrorKind::CassetteMiss)?;
+    let mut lines = cause.lines().map(str::to_owned);
+    let message = format!("turn {turn} failed: {}", lines.next().unwrap_or_default());
+    let after = format!("so a later request is not recorded: {}", miss.message);
+    let of_miss = miss.detail.iter().filter(|line| !line.starts_with("re-record: ")).cloned();
+    Some(error(TrialErrorKind::TurnFailed, &message, lines.chain([after]).chain(of_miss).collect()))
 }
 
 /// Part of a message; `None` if there are none.
@@ -127,6 +159,7 @@ pub(super) fn not_asked_for(count: usize, what: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::TurnEnded;
 
     fn completions(count: usize) -> Asked {
         Asked { requests: count, completions: count }
@@ -138,7 +171,8 @@ mod tests {
 
     fn problem(asked: Asked, recorded: Option<Asked>, asks_nothing: bool) -> Option<String> {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard = Heard { proxy, asked, refused: &[], stray: None, recorded, asks_nothing, by_runner: false };
+        let heard =
+            Heard { proxy, asked, refused: &[], stray: None, recorded, asks_nothing, by_runner: false, started: false };
         heard.problem(&[], &TrialEnd::Completed).map(|problem| problem.message)
     }
 
@@ -171,11 +205,56 @@ mod tests {
         assert_eq!((problem(list, None, false), problem(both, Some(both), false)), (None, None));
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
         let note = |asked| {
-            Heard { proxy, asked, refused: &[], stray: None, recorded: None, asks_nothing: false, by_runner: false }
-                .note(&TrialEnd::Completed)
+            Heard {
+                proxy,
+                asked,
+                refused: &[],
+                stray: None,
+                recorded: None,
+                asks_nothing: false,
+                by_runner: false,
+                started: false,
+            }
+            .note(&TrialEnd::Completed)
         };
         assert!(note(list).is_some_and(|note| note.starts_with("no request for a completion came")));
         assert_eq!((note(both), note(Asked::default())), (None, None));
+    }
+
+    #[test]
+    fn an_agent_that_ragcheck_started_is_told_of_no_address_that_the_next_run_changes() {
+        let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
+        for (recorded, words) in [(None, "asks_nothing: true"), (Some(completions(1)), "OPENAI_BASE_URL and others")] {
+            let asked = Asked::default();
+            let heard = Heard {
+                proxy,
+                asked,
+                refused: &[],
+                stray: None,
+                recorded,
+                asks_nothing: false,
+                by_runner: false,
+                started: true,
+            };
+            let told = heard.problem(&[], &TrialEnd::Completed).expect("a problem");
+            let text = format!("{} {}", told.message, told.detail.join(" "));
+            assert!(!text.contains("8101") && text.contains(words), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_miss_after_a_turn_that_failed_is_told_by_that_failure_and_proposes_no_recording() {
+        let outcome = TurnOutcome::Failed { kind: "agent_error".into(), message: "HTTP 500.\ncrm down".into() };
+        let ended = TurnEnded { took_us: 1, outcome, history: Vec::new(), reply: None };
+        let failed = [Event { at_us: 0, conversation: 0, turn: 0, what: What::TurnEnded(ended) }];
+        let detail = vec!["+ message 2 (user)".to_owned(), "re-record: ragcheck run".to_owned()];
+        let miss = error(TrialErrorKind::CassetteMiss, "the conversation is longer", detail);
+        let told = failed_before(&miss, &failed).expect("another problem");
+        assert_eq!((told.kind, told.message.as_str()), (TrialErrorKind::TurnFailed, "turn 1 failed: HTTP 500."));
+        let after = "so a later request is not recorded: the conversation is longer";
+        assert_eq!(told.detail, ["crm down", after, "+ message 2 (user)"]);
+        assert_eq!(failed_before(&miss, &[]), None);
+        assert_eq!(failed_before(&error(TrialErrorKind::AsksLess, "less", Vec::new()), &failed), None);
     }
 
     #[test]
@@ -189,6 +268,7 @@ mod tests {
             recorded: None,
             asks_nothing: false,
             by_runner: false,
+            started: false,
         };
         let unreached = TrialEnd::Error(*error(TrialErrorKind::Provider, "the agent was not reached", Vec::new()));
         assert_eq!(heard.problem(&[], &unreached), None);

@@ -141,7 +141,13 @@ impl Work<'_> {
         }
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
-        if let TrialEnd::Error(why) = &mut trace.end {
+        let failed = match &trace.end {
+            TrialEnd::Error(miss) if !ran.struck => heard::failed_before(miss, &trace.events),
+            _ => None,
+        };
+        if let Some(failed) = failed {
+            trace.end = TrialEnd::Error(*failed);
+        } else if let TrialEnd::Error(why) = &mut trace.end {
             // Without a recording that was just made, other words may be an edit.
             // Expressions find values in what the agent says, in which there are no placeholders.
             let missed = replay.missed();

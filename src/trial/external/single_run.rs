@@ -155,7 +155,8 @@ impl Work<'_> {
         let (allowed, refused) = setup.allowed(requests.refused);
         let (asked, stray, asks_nothing) = (requests.asked, requests.stray.as_ref(), self.case.asks_nothing);
         let by_runner = begun.is_some();
-        let heard = Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing, by_runner };
+        let started = by_runner || self.outside.is_started();
+        let heard = Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing, by_runner, started };
         let end = heard.problem(&session.events, &end).map_or(end, |problem| TrialEnd::Error(*problem));
         let silent = heard.note(&end);
         let mut trace = self.trial.trace(evidence, end);
