@@ -8,6 +8,10 @@ export interface Case {
   answer: string | undefined;
   /** Ids of the sources that the answer cites. */
   sources: string[];
+  /** Base URLs of this case by variable, for clients of concurrent tests; empty without `ragcheck exec`. */
+  readonly baseUrls: Record<string, string>;
+  /** Headers by which a client that was made earlier names this case. */
+  readonly headers: Record<string, string>;
 }
 
 /** Adds the fixture `ragcheckCase` to a `test` of Vitest. */

@@ -16,13 +16,14 @@ async function post(path, body) {
 export function withCases(test) {
   return test.extend({
     ragcheckCase: async ({ task }, use) => {
-      const one = { question: undefined, answer: undefined, sources: [] };
+      const one = { question: undefined, answer: undefined, sources: [], baseUrls: {}, headers: {} };
       if (!process.env.RAGCHECK_URL) {
         await use(one);
         return;
       }
       const begun = await post('/cases', { name: task.name });
       one.question = begun.question;
+      [one.baseUrls, one.headers] = [begun.base_urls, begun.headers];
       Object.assign(process.env, begun.base_urls);
       await use(one);
       const { answer, sources } = one;
@@ -30,7 +31,9 @@ export function withCases(test) {
         await post(`/cases/${begun.id}/end`, { skipped: task.result?.note ?? 'skipped' });
         return;
       }
-      const ended = answer === undefined ? { error: 'the test set no answer' } : { answer, sources };
+      const raised = task.result?.errors?.[0];
+      const why = raised ? `${raised.name}: ${raised.message}` : 'the test set no answer';
+      const ended = answer === undefined ? { error: why } : { answer, sources };
       const { error } = await post(`/cases/${begun.id}/end`, ended);
       if (error) throw new Error(error);
     },

@@ -10,11 +10,17 @@ import pytest
 
 
 class Case:
-    """A case while its test runs: `question` is the scenario's, if it has the case; the test sets the other two."""
+    """A case while its test runs: `question` is the scenario's, if it has the case; the test sets `answer` and `sources`.
+
+    `base_urls`, by variable, and `headers` are for clients of tests that run side by side, or that were made earlier.
+    """
 
     question = None
     answer = None
     sources = None
+
+    def __init__(self):
+        self.base_urls, self.headers = {}, {}
 
 
 class Refused(Exception):
@@ -40,10 +46,14 @@ def post(path, body):
 
 
 def pytest_runtest_makereport(item, call):
-    """Keeps why a test was skipped in its body or in the setup of another fixture."""
+    """Keeps why a test was skipped in its body or in the setup of another fixture, or what it raised."""
     skips = (pytest.skip.Exception, unittest.SkipTest)
-    if call.when != "teardown" and call.excinfo is not None and isinstance(call.excinfo.value, skips):
+    if call.when == "teardown" or call.excinfo is None:
+        return
+    if isinstance(call.excinfo.value, skips):
         item.ragcheck_skipped = str(call.excinfo.value)
+    else:
+        item.ragcheck_raised = f"{call.excinfo.typename}: {call.excinfo.value}"
 
 
 @pytest.fixture
@@ -63,6 +73,7 @@ def ragcheck_case(request, monkeypatch):
         if "id" not in begun:
             pytest.fail(problem, pytrace=False)
     case.question = begun.get("question")
+    case.base_urls, case.headers = begun["base_urls"], begun.get("headers", {})
     for variable, url in begun["base_urls"].items():
         monkeypatch.setenv(variable, url)
     yield case
@@ -71,7 +82,8 @@ def ragcheck_case(request, monkeypatch):
         post(f"/cases/{begun['id']}/end", {"skipped": skipped})
         return
     if problem is None:
-        ended = {"error": "the test set no answer"} if case.answer is None else {"answer": case.answer}
+        raised = getattr(request.node, "ragcheck_raised", "the test set no answer")
+        ended = {"error": raised} if case.answer is None else {"answer": case.answer}
         problem = post(f"/cases/{begun['id']}/end", {**ended, "sources": case.sources or []})["error"]
     if problem:
         pytest.fail(problem, pytrace=False)

@@ -434,7 +434,7 @@ fn a_name_is_one_case_and_its_repetitions_are_counted_by_take() {
     outcome.expect_code(3);
     let words = said(&outcome);
     assert!(
-        words.contains("did begin warranty: 409") && words.contains("was begun twice in one run of the tests"),
+        words.contains("did begin warranty: 409") && words.contains("(`test[1]` and `test[-1]` are one case)"),
         "{words}"
     );
 }

@@ -187,8 +187,9 @@ impl Desk {
         let known = match state.known.entry(key.clone()) {
             Entry::Occupied(known) if known.get().begun => {
                 let why = format!(
-                    "the case `{}` was begun twice in one run of the tests: give each test a name, or count the repetitions of \
-                     one with `take`",
+                    "the case `{}` was begun twice in one run of the tests: give each test a name of other letters or digits, \
+                     as all other characters count as `-` (`test[1]` and `test[-1]` are one case), or count the \
+                     repetitions of one test with `take`",
                     key.0
                 );
                 state.problems.push(why.clone());
