@@ -57,8 +57,10 @@ pub(crate) fn annotation(kind: &str, place: Option<(&str, u32)>, title: &str, wo
 
 /// Escapes the text of a command.
 fn data(text: &str) -> String {
+    // A terminal obeys control characters of a file's name.
+    let odd = |letter: char| letter.is_control() && !matches!(letter, '\r' | '\n' | '\t');
     // The older syntax, valid anywhere in a line, is broken up: the runner knows no escape for it.
-    text.replace("##[", "## [").replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace(odd, "\u{fffd}").replace("##[", "## [").replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Escapes a property of a command.
@@ -78,6 +80,12 @@ mod tests {
         assert!(text.contains("title=FAILS%3A heat-pumps/skips-the-manual::"), "{text}");
         assert!(text.lines().all(|line| line.starts_with("::error ") || line.starts_with("::warning ")), "{text}");
         assert!(text.lines().any(|line| line.contains("file=") && line.contains(",line=")), "{text}");
+    }
+
+    #[test]
+    fn control_characters_of_a_file_s_name_reach_no_terminal() {
+        let line = annotation("error", Some(("q\u{1b}[2J\u{7},a.yaml", 3)), "t", "one\ntwo");
+        assert_eq!(line, "::error file=q\u{fffd}[2J\u{fffd}%2Ca.yaml,line=3,title=t::one%0Atwo\n");
     }
 
     #[test]
