@@ -15,6 +15,7 @@ use crate::trace::{
     self, GRADE_VERSION, Grade, GradeKind, GradeValue, Grades, MeasuredAgreement, Passages, TrialError, TrialErrorKind,
 };
 use crate::transport::Budget;
+use crate::trial::run::interrupted;
 use crate::trial::{ModelAccess, SetupError, Variables};
 use futures_util::StreamExt;
 use rayon::prelude::*;
@@ -236,6 +237,7 @@ fn outcomes(
             biased;
             () = all => {}
             _ = grader.access().budget().ended() => {}
+            why = interrupted() => grader.access().budget().end(why),
         }
     });
     let reason = grader.access().budget().reason().unwrap_or("it was not reached");

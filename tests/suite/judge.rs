@@ -4,6 +4,8 @@ use super::project::{Outcome, Project, copy_of_whole};
 use super::schemas::printed;
 use super::simulator::Simulator;
 use std::collections::BTreeMap;
+#[cfg(unix)]
+use std::{process::Stdio, time::Duration};
 
 /// The shipped project with a run of one scenario.
 fn ran(before: impl Fn(&Project)) -> Project {
@@ -160,6 +162,23 @@ fn live_grades_stay_until_others_take_their_place_and_are_not_called_recorded() 
     shorter.expect_code(3);
     assert!(shorter.stderr.contains("keep their grades from an earlier `--mode live`"), "{}", shorter.stderr);
     assert!(before > 0 && graded() == before, "{before}, then {}", graded());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_live_grading_in_order_and_the_grades_that_were_paid_for_are_kept() {
+    let project = ran(|_| ());
+    let _simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
+    let mut command = project.command(&["judge", "reports/latest", "--mode", "live", "--jobs", "1"]);
+    let judge = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the judge");
+    std::thread::sleep(Duration::from_secs(5));
+    let told = std::process::Command::new("kill").args(["-TERM", &judge.id().to_string()]).status();
+    assert!(told.expect("kill").success(), "it has ended already");
+    let ended = judge.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    assert!(said.contains("the run was asked to end (SIGTERM)"), "{said}");
+    assert!(rows(&project).iter().any(|row| row["verdict"] != "not graded"), "no grade is kept: {said}");
 }
 
 #[test]
