@@ -11,6 +11,7 @@ use crate::provider::{Access, Embedder, RetryPolicy};
 use crate::scenario::Project;
 use crate::settings::{EmbeddingSettings, KnowledgeBaseSettings, ServerAddress};
 use crate::trace::text::quote;
+use crate::trial::run::interrupted;
 use crate::trial::{Variables, knowledge_access, without_services};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -263,26 +264,49 @@ fn index(base: &Base<'_>) -> Result<Printable, Problem> {
     Ok(Printable::Base(BaseFacts { base: base.name.clone(), vectors, ..facts(&corpus) }))
 }
 
-/// Computes missing embeddings and writes all of them to the file beside the folder.
+/// Computes missing embeddings and writes all of them to the file beside the folder. If it ends early, by an error of the
+/// provider or a signal, what was computed is written, and the next call continues from there.
 async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus) -> Result<VectorFacts, Problem> {
     let model = &embeddings.model;
     let file = vector_file(&base.path()?, model);
     let mut vectors = Vectors::read(&file, model)?;
     let missing = vectors.missing(corpus);
+    let mut ended = None;
     if !missing.is_empty() {
         let embedder = Embedder::new(&base.access()?, model, embeddings.dimensions);
         for places in missing.chunks(TEXTS) {
             let passages: Vec<&Passage> = places.iter().filter_map(|place| corpus.passages.get(*place)).collect();
             let texts: Vec<String> = passages.iter().map(|passage| embedded_text(passage)).collect();
-            let embedded = embedder.embed(&texts).await.result.map_err(|why| why.to_string())?;
-            for (passage, vector) in passages.iter().zip(&embedded.vectors) {
-                vectors.add(passage, vector).map_err(|why| refused(&why, &file, base))?;
+            let embedded = tokio::select! {
+                embedded = embedder.embed(&texts) => embedded.result.map_err(|why| why.to_string()),
+                why = interrupted() => Err(why.to_owned()),
+            };
+            let added = embedded.map_err(Problem::Incomplete).and_then(|embedded| {
+                let mut pairs = passages.iter().zip(&embedded.vectors);
+                let added = pairs.try_for_each(|(passage, vector)| vectors.add(passage, vector));
+                added.map_err(|why| Problem::Words(refused(&why, &file, base)))
+            });
+            if let Err(why) = added {
+                ended = Some(why);
+                break;
             }
         }
     }
-    vectors.save(&file, model, corpus)?;
-    let kept = corpus.passages.len() - missing.len();
-    Ok(VectorFacts { model: model.clone(), new: missing.len(), kept, file: file.display().to_string() })
+    let known = vectors.save_known(&file, model, corpus)?;
+    match ended {
+        Some(Problem::Incomplete(why)) => {
+            let all = corpus.passages.len();
+            Err(Problem::Incomplete(format!(
+                "{why}; {known} of {all} vectors are in {}, and the same command continues from there",
+                file.display()
+            )))
+        }
+        Some(other) => Err(other),
+        None => {
+            let kept = corpus.passages.len() - missing.len();
+            Ok(VectorFacts { model: model.clone(), new: missing.len(), kept, file: file.display().to_string() })
+        }
+    }
 }
 
 /// Why a vector is not taken, and what to do where the model gives another length than before.
@@ -311,7 +335,7 @@ fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Printable, Proble
     let access = knowledge_access(base.project, &settings, &Variables::new()).map_err(|why| why.to_string())?;
     let server = store(address, &access).ok_or_else(|| format!("unknown kind of server `{}`", address.scheme))?;
     wait(async {
-        let words = |why: crate::provider::ProviderError| why.to_string();
+        let words = |why: crate::provider::ProviderError| Problem::Incomplete(why.to_string());
         let made = server.create(model, rows.dimensions(), corpus.passages.len()).await.result.map_err(words)?;
         if let Some(other) = made.model.as_ref().filter(|other| *other != model) {
             let why =

@@ -161,15 +161,36 @@ impl Vectors {
     /// # Errors
     /// When the file cannot be written, or a passage has no vector.
     pub fn save(&self, file: &Path, model: &str, corpus: &Corpus) -> Result<(), KnowledgeError> {
+        match self.missing(corpus).len() {
+            0 => self.save_known(file, model, corpus).map(drop),
+            count => Err(KnowledgeError::Vectors { path: file.to_owned(), why: lacking(count) }),
+        }
+    }
+
+    /// Writes those that passages of `corpus` have so far, whole or not at all, and returns their number; nothing if there
+    /// are none. [`Vectors::of`] refuses them until the others are added.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save_known(&self, file: &Path, model: &str, corpus: &Corpus) -> Result<usize, KnowledgeError> {
         let unwritable = |error| KnowledgeError::Write { path: file.to_owned(), error };
-        let missing = |count| KnowledgeError::Vectors { path: file.to_owned(), why: lacking(count) };
-        let vectors = self.of(corpus).map_err(missing)?;
-        let passages = corpus.passages.iter().map(|passage| (passage.id.clone(), digest(passage))).collect();
-        let head = Head { version: VERSION, model: model.to_owned(), dimensions: self.dimensions, passages };
-        let mut text = serde_json::to_vec(&head).map_err(|why| unwritable(why.into()))?;
-        text.push(b'\n');
-        text.extend(vectors.numbers.iter().flat_map(|number| number.to_le_bytes()));
-        files::replace(file, text).map_err(unwritable)
+        let (mut passages, mut numbers) = (Vec::new(), Vec::new());
+        for passage in &corpus.passages {
+            let digest = digest(passage);
+            if let Some(vector) = self.known.get(&digest) {
+                passages.push((passage.id.clone(), digest));
+                numbers.extend(vector.iter().flat_map(|number| number.to_le_bytes()));
+            }
+        }
+        let count = passages.len();
+        if count > 0 {
+            let head = Head { version: VERSION, model: model.to_owned(), dimensions: self.dimensions, passages };
+            let mut text = serde_json::to_vec(&head).map_err(|why| unwritable(why.into()))?;
+            text.push(b'\n');
+            text.extend(numbers);
+            files::replace(file, text).map_err(unwritable)?;
+        }
+        Ok(count)
     }
 }
 
@@ -264,6 +285,14 @@ mod tests {
         assert_eq!(kept.missing(&after), [1]);
         assert_eq!(kept.of(&after), Err(1));
         assert!(kept.save(&file, "m", &after).expect_err("lacks one").to_string().contains("1 passage has no vector"));
+        let part = folder.path().join("part.vectors");
+        assert_eq!(kept.save_known(&part, "m", &after).expect("saves"), after.passages.len() - 1);
+        let part = Vectors::read(&part, "m").expect("reads");
+        assert_eq!(
+            (part.missing(&after), part.of(&after)),
+            (vec![1], Err(1)),
+            "what is there is kept and not searched"
+        );
         assert!(kept.add(&after.passages[1], &[1.0]).expect_err("is too short").to_string().contains("has 1 numbers"));
         assert!(
             kept.add(&after.passages[1], &[0.0, 0.0]).expect_err("is nothing").to_string().contains("no direction")
