@@ -180,15 +180,23 @@ fn recording_needs_a_person_who_set_a_limit_and_stops_when_it_is_spent() {
     let (spent, left) = (money["spent_usd"].as_f64().expect("spent"), money["left_usd"].as_f64().expect("left"));
     assert!(spent > 0.0 && (spent + left - 1.0).abs() < 1e-9, "{recorded}");
     assert_ne!(project.read(lane), before, "nothing was recorded");
-    // What is left never grows, and the run that would pass it is stopped by it.
+    // What is left never grows.
     let usage = server.call("record", json!({"variant": "none-of-that-name"}));
     assert_eq!(usage["result"]["structuredContent"]["left_usd"], left, "{usage}");
     project.edit("ragcheck.yaml", "input: 10, output: 10", "input: 3000, output: 3000");
+    // An agent that edits the project raises no limit.
+    let refused = server.call("record", chosen.clone());
+    assert_eq!(refused["result"]["isError"], true);
+    assert!(refused.to_string().contains("a person has to start it again"), "{refused}");
+    assert!(!project.path(&format!(".ragcheck/spent-{}", server.child.id())).exists());
+    server.end();
+
+    // A run that would pass what is left is stopped by it.
+    let mut server = Server::start(&project, &["--max-cost", "1"]);
     let last = server.call("record", json!({"variant": "strict"}));
     assert_eq!(last["result"]["structuredContent"]["exit_code"], 3, "{last}");
     assert!(last.to_string().contains("is used up"), "{last}");
-    assert!(last["result"]["structuredContent"]["left_usd"].as_f64().expect("left") <= left, "{last}");
-    assert!(!project.path(&format!(".ragcheck/spent-{}", server.child.id())).exists());
+    assert!(last["result"]["structuredContent"]["left_usd"].as_f64().expect("left") <= 1.0, "{last}");
     server.end();
 }
 

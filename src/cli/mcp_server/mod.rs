@@ -14,10 +14,12 @@ use super::serve::started;
 use crate::platform::files;
 use crate::provider::mcp::{Message, message, method};
 use crate::scenario;
+use crate::settings::Provider;
+use crate::settings::price::Price;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use tokio::runtime::Builder;
@@ -49,6 +51,12 @@ enum CallError {
     /// The money is spent.
     #[error("what --max-cost of `ragcheck mcp-server` allows is spent: a person has to start it again")]
     Spent,
+    /// What the limit is counted by was changed.
+    #[error(
+        "prices or providers of the project changed since this server was started, and --max-cost counts by them: a person has \
+         to start it again"
+    )]
+    OtherPrices,
     /// The program cannot be started again.
     #[error("{} cannot be started: {why}", program.display())]
     NotStarted {
@@ -59,6 +67,21 @@ enum CallError {
     },
 }
 
+/// What the cost of a recording is counted by.
+#[derive(PartialEq)]
+struct Charged {
+    prices: BTreeMap<String, Price>,
+    providers: BTreeMap<String, Provider>,
+}
+
+impl Charged {
+    /// Those of a project; `None` if its file has mistakes.
+    fn of(root: &Path) -> Option<Self> {
+        let project = scenario::load_project(root, &crate::catalogues()).ok()?;
+        Some(Self { prices: project.prices, providers: project.providers })
+    }
+}
+
 /// What the server holds.
 struct Server {
     /// Options of the command line that every call gets.
@@ -66,6 +89,9 @@ struct Server {
     program: PathBuf,
     /// What recordings may still spend, in US dollars; `None` if the server may not record.
     left: Option<Mutex<f64>>,
+    root: PathBuf,
+    /// Prices and providers at the start: an agent that edits the project changes no limit.
+    charged: Option<Charged>,
     /// Recordings come one after another: they share what is left.
     recording: tokio::sync::Mutex<()>,
     /// Where a recording says what it spent.
@@ -81,6 +107,8 @@ pub(super) fn run(given: &McpServer, granted: Vec<OsString>) -> Result<Exit, Pro
     let root = scenario::find_root(&super::select::current_folder()?);
     let server = Arc::new(Server {
         spent: root.join(format!(".ragcheck/spent-{}", std::process::id())),
+        charged: Charged::of(&root),
+        root,
         granted,
         program,
         left: given.max_cost.map(Mutex::new),
@@ -191,6 +219,10 @@ impl Server {
         let most = call.max_cost.unwrap_or(before).min(before);
         if most <= 0.0 {
             return Err(CallError::Spent);
+        }
+        // A recording names the mistakes of a project that has some.
+        if Charged::of(&self.root).is_some_and(|now| self.charged.as_ref() != Some(&now)) {
+            return Err(CallError::OtherPrices);
         }
         let mut words = vec![OsString::from("run"), "--mode=record".into(), format!("--max-cost={most}").into()];
         let mut spent_file = OsString::from("--spent-file=");
