@@ -4,7 +4,7 @@
 //! whole. Its `run_type` says what it was: `llm`, `tool`, `retriever`, `embedding`, or `chain` for an agent or a part of it.
 
 use super::json::nanoseconds;
-use super::{Attributes, Batch, Span, SpanError};
+use super::{Attributes, Batch, Span, SpanError, usage};
 use crate::trace::finish_of;
 use crate::trace::text::quote;
 use serde_json::{Map, Value};
@@ -127,7 +127,10 @@ fn attributes(run: &Map<String, Value>) -> Attributes {
             tell("gen_ai.response.finish_reasons", finish.map(Value::from));
             tell("llm.token_count.prompt", counted("/input_tokens", "/prompt_tokens"));
             tell("llm.token_count.completion", counted("/output_tokens", "/completion_tokens"));
-            tell("llm.token_count.prompt_details.cache_read", at(&usage, &["/input_token_details/cache_read"]));
+            if let Some(Value::Object(kinds)) = usage.get("input_token_details") {
+                tell("llm.token_count.prompt_details.cache_read", usage::cached(kinds).map(Value::from));
+                tell("llm.token_count.prompt_details.cache_write", usage::written(kinds).map(Value::from));
+            }
         }
         "tool" => {
             // LangChain writes the arguments as a text of Python, and the result as a message.

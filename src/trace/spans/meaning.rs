@@ -6,7 +6,7 @@
 
 use super::messages::{Said, by_name, flattened, messages, nested, plain, words_in};
 use super::published::{LEARNED, OUTCOME, WITHOUT_LEARNED};
-use super::{Attributes, Span, first, parsed, words};
+use super::{Attributes, Span, first, parsed, usage, words};
 use crate::trace::finish_of;
 use serde_json::{Map, Value};
 
@@ -166,7 +166,7 @@ fn ai_sdk_output(attributes: &Attributes) -> Option<Vec<Said>> {
 fn completed(span: &Span) -> Completed {
     let attributes = &span.attributes;
     let usage = first(attributes, &["langfuse.observation.usage_details"]).map(parsed).unwrap_or_default();
-    let counted = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());
+    let usage = usage.as_object().map(usage::of_langfuse).unwrap_or_default();
     let number = |names: &[&str]| first(attributes, names).and_then(Value::as_u64);
     let of = |names: &[&str], flat: &[&str]| {
         let direct = first(attributes, names).map(messages);
@@ -197,24 +197,27 @@ fn completed(span: &Span) -> Completed {
             .or_else(|| of(&["output.value", LANGFUSE_OUTPUT], &[])),
         finish: finish.or_else(|| finish_in(span)),
         input_tokens: number(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"])
-            .or_else(|| counted(&["input", "input_tokens", "prompt_tokens"])),
+            .or(usage.input_tokens),
         cached_tokens: number(&[
             "gen_ai.usage.cache_read.input_tokens",
             "gen_ai.usage.cache_read_input_tokens",
             "llm.token_count.prompt_details.cache_read",
             "ai.usage.cachedInputTokens",
-        ]),
+        ])
+        .or(usage.cached_tokens),
         cache_write_tokens: number(&[
             "gen_ai.usage.cache_creation.input_tokens",
             "gen_ai.usage.cache_creation_input_tokens",
             "llm.token_count.prompt_details.cache_write",
-        ]),
+            "ai.usage.inputTokenDetails.cacheWriteTokens",
+        ])
+        .or(usage.cache_write_tokens),
         output_tokens: number(&[
             "gen_ai.usage.output_tokens",
             "gen_ai.usage.completion_tokens",
             "llm.token_count.completion",
         ])
-        .or_else(|| counted(&["output", "output_tokens", "completion_tokens"])),
+        .or(usage.output_tokens),
     }
 }
 

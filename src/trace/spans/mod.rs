@@ -15,6 +15,7 @@ mod protobuf;
 mod published;
 mod story;
 mod turns;
+mod usage;
 
 pub(crate) use json::is_export;
 pub(crate) use meaning::{Completed, Found, Operation, Ran, is_tool};

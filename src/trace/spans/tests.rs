@@ -219,6 +219,77 @@ fn every_convention_says_the_same_of_a_completion() {
     assert_eq!(told[0].input.as_ref().expect("an input")[1].answers.as_deref(), Some("c0"));
 }
 
+/// Tokens of a completion: of the input, read from a cache, written to it, of the output.
+fn tokens(span: &Span) -> [Option<u64>; 4] {
+    let Some(Operation::Completed(one)) = meaning::of(span) else { panic!("{span:?}") };
+    [one.input_tokens, one.cached_tokens, one.cache_write_tokens, one.output_tokens]
+}
+
+#[test]
+fn kinds_of_tokens_that_langfuse_subtracts_are_added_and_those_within_a_whole_are_not() {
+    let whole = [Some(1000), Some(800), Some(100), Some(500)];
+    let of_openai = [Some(1000), Some(800), None, Some(500)];
+    for (usage, expected) in [
+        (
+            json!({"completion_tokens": 500, "prompt_tokens": 1000, "total_tokens": 1500,
+                "completion_tokens_details": {"reasoning_tokens": 300}, "prompt_tokens_details": {"cached_tokens": 800}}),
+            of_openai,
+        ),
+        (
+            json!({"input_tokens": 1000, "input_tokens_details": {"cached_tokens": 800}, "output_tokens": 500}),
+            of_openai,
+        ),
+        (
+            json!({"input": 200, "output": 200, "total": 1500, "input_audio": 0, "input_cache_read": 800, "output_audio": 0,
+                "output_reasoning": 300}),
+            of_openai,
+        ),
+        (
+            json!({"input": 1000, "output": 200, "input_priority": 200, "input_priority_cache_read": 800,
+                "output_reasoning": 300}),
+            of_openai,
+        ),
+        (
+            json!({"input": 100, "cache_read_input_tokens": 800, "cache_creation_input_tokens": 100, "output": 500,
+            "cache_creation_ephemeral_5m_input_tokens": 100}),
+            whole,
+        ),
+        (
+            json!({"input": 100, "output": 500, "input_cache_read": 800, "input_cache_creation": 0,
+            "input_ephemeral_1h_input_tokens": 100}),
+            whole,
+        ),
+        (json!({"input": 0, "output": 500, "input_modality_TEXT": 200, "cached_modality_TEXT": 800}), of_openai),
+    ] {
+        let attributes = json!({"langfuse.observation.type": "generation",
+            "langfuse.observation.usage_details": usage.to_string()});
+        let found = batch(export(&[otlp(1, 0, "chat", &attributes)]).to_string().as_bytes());
+        let written = |[input, cached, written, output]: [Option<u64>; 4]| {
+            [input, cached, written.filter(|tokens| *tokens > 0), output]
+        };
+        assert_eq!(written(tokens(&found.spans[0])), expected, "{usage}");
+    }
+}
+
+#[test]
+fn tokens_written_to_a_cache_are_read_of_langsmith_and_of_the_ai_sdk() {
+    for details in [
+        json!({"cache_read": 800, "cache_creation": 100}),
+        json!({"cache_read": 800, "cache_creation": 0, "ephemeral_5m_input_tokens": 60, "ephemeral_1h_input_tokens": 40}),
+        json!({"flex": 100, "flex_cache_read": 800, "flex_cache_creation": 100}),
+    ] {
+        let run = json!({"id": TRACE, "trace_id": TRACE, "run_type": "llm", "outputs": {
+            "usage_metadata": {"input_tokens": 1000, "output_tokens": 500, "input_token_details": details}}});
+        let found = batch(json!({"post": [run]}).to_string().as_bytes());
+        assert_eq!(tokens(&found.spans[0]), [Some(1000), Some(800), Some(100), Some(500)], "{details}");
+    }
+    let attributes = json!({"ai.operationId": "ai.generateText.doGenerate", "gen_ai.usage.input_tokens": 1000,
+        "gen_ai.usage.output_tokens": 500, "ai.usage.cachedInputTokens": 800,
+        "ai.usage.inputTokenDetails.cacheReadTokens": 800, "ai.usage.inputTokenDetails.cacheWriteTokens": 100});
+    let found = batch(export(&[otlp(1, 0, "chat", &attributes)]).to_string().as_bytes());
+    assert_eq!(tokens(&found.spans[0]), [Some(1000), Some(800), Some(100), Some(500)]);
+}
+
 #[test]
 fn tools_and_searches_are_read_by_both_conventions_and_other_work_is_none() {
     let ran = Ran {
