@@ -101,7 +101,7 @@ fn an_exact_answer_is_exact_and_a_configuration_without_rows_is_refused() {
 }
 
 #[test]
-fn results_in_the_file_count_beside_the_criteria_that_translate() {
+fn results_in_the_file_count_beside_the_criteria_that_translate_and_rows_without_a_grade_are_errors() {
     let project = Project::starter();
     let criterion = |name: &str, kind: &str| json!({"type": kind, "name": name, "input": "{{sample.output_text}}", "operation": "like", "reference": "{{item.label}}"});
     let has = || vec![criterion("has", "string_check")];
@@ -123,9 +123,23 @@ fn results_in_the_file_count_beside_the_criteria_that_translate() {
         assert_eq!(project.latest("run.json")["trials"][0]["verdict"], verdict, "{row}");
         assert!(outcome.stderr.contains(words) && !outcome.stderr.contains("not translated"), "{}", outcome.stderr);
     }
-    let mut failed = row("acid", Some("acid"));
-    failed["status"] = "fail".into();
-    project.write("rows.jsonl", &lines(&[json!({"testing_criteria": has()}), run(), failed]));
-    project.run(&["score", "--import", "rows.jsonl"]);
-    assert_eq!(project.latest("run.json")["trials"][0]["verdict"], "FAIL");
+    let passed = json!({"name": "has", "passed": true});
+    for (status, other, verdict) in [
+        ("fail", &passed, "FAIL"),
+        ("error", &passed, "ERROR"),
+        ("completed", &json!({"name": "polite", "passed": null}), "ERROR"),
+        ("error", &json!({"name": "polite", "passed": false}), "FAIL"),
+        ("completed", &passed, "PASS"),
+    ] {
+        let mut graded = row("acid", Some("acid"));
+        (graded["status"], graded["results"]) = (status.into(), json!([passed, other]));
+        project.write("rows.jsonl", &lines(&[json!({"testing_criteria": has()}), run(), graded]));
+        let outcome = project.run(&["score", "--import", "rows.jsonl"]);
+        assert_eq!(
+            project.latest("run.json")["trials"][0]["verdict"],
+            verdict,
+            "{status}, {other}: {}",
+            outcome.stderr
+        );
+    }
 }

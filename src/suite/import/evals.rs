@@ -57,6 +57,9 @@ enum RowError {
     /// The service reported an error in place of an answer.
     #[error("its sample is an error: {0}")]
     Failed(String),
+    /// The service did not grade it.
+    #[error("the service gave it no grade: {0}")]
+    Ungraded(String),
     /// Its sample holds no answer.
     #[error("its sample has none of `output`, `choices`, `output_text` and `output_tools`")]
     NoOutput,
@@ -169,8 +172,15 @@ impl Setup {
         let results = results(row);
         let expect = self.expected(item, &results)?;
         let mut record = Record::of(Ok(Vec::new()));
+        let status = row.get("status").and_then(Value::as_str).unwrap_or_default();
         let is_failed =
-            results.iter().any(|(_, passed)| !passed) || row.get("status").is_some_and(|word| word == "fail");
+            results.iter().any(|(_, passed)| *passed == Some(false)) || ["fail", "failed"].contains(&status);
+        let ungraded = if status.starts_with("error") {
+            Some(format!("its `status` is `{}`", quote(status, 40)))
+        } else {
+            let without = results.iter().find(|(_, passed)| passed.is_none());
+            without.map(|(name, _)| format!("its result `{}` is neither passed nor failed", quote(name, 60)))
+        };
         record.reward = match &expect {
             _ if is_failed => Some(0.0),
             None if !results.is_empty() => Some(1.0),
@@ -185,10 +195,13 @@ impl Setup {
         let model = sample.and_then(|sample| sample.get("model")?.as_str()).map(str::to_owned);
         record.model = model.or_else(|| self.model.clone());
         record.messages = match sample.map(finished) {
-            Some(Ok(answer)) => {
-                messages.extend(answer);
-                Ok(messages)
-            }
+            Some(Ok(answer)) => match ungraded.filter(|_| !is_failed) {
+                Some(why) => Err(RowError::Ungraded(why).into()),
+                None => {
+                    messages.extend(answer);
+                    Ok(messages)
+                }
+            },
             Some(Err(why)) => Err(why.into()),
             None => Err(RowError::NoSample.into()),
         };
@@ -196,7 +209,7 @@ impl Setup {
     }
 
     /// What the testing criteria expect of a row's answer, beside the `results` in the file.
-    fn expected(&mut self, item: &Value, results: &[(&str, bool)]) -> Result<Option<Expectation>, RowError> {
+    fn expected(&mut self, item: &Value, results: &[(&str, Option<bool>)]) -> Result<Option<Expectation>, RowError> {
         let mut answer = AnswerExpectation::default();
         for criterion in &self.criteria {
             let word = |name: &str| criterion.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -209,7 +222,7 @@ impl Setup {
                 *self.left_out.entry(what).or_default() += 1;
             }
         }
-        for (name, _) in results.iter().filter(|(_, passed)| !passed && !self.criteria.is_empty()) {
+        for (name, _) in results.iter().filter(|(_, passed)| *passed == Some(false) && !self.criteria.is_empty()) {
             let what = format!("failed in the `results` of the file, which decide: `{}`", quote(name, 60));
             *self.left_out.entry(what).or_default() += 1;
         }
@@ -218,14 +231,15 @@ impl Setup {
     }
 }
 
-/// The results of a row in the file: the names of its criteria, and whether it passed them.
-fn results(row: &Value) -> Vec<(&str, bool)> {
-    let listed = row.get("results").and_then(Value::as_array).into_iter().flatten();
-    let read = listed.map(|one| {
+/// The results of a row in the file: the names of its criteria, and whether it passed them, if they were applied.
+fn results(row: &Value) -> Vec<(&str, Option<bool>)> {
+    let listed = row.get("results").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let is_known = listed.iter().any(|one| one.get("passed").is_some());
+    let read = listed.iter().filter(|_| is_known).map(|one| {
         let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
-        Some((name, one.get("passed")?.as_bool()?))
+        (name, one.get("passed").and_then(Value::as_bool))
     });
-    read.collect::<Option<_>>().unwrap_or_default()
+    read.collect()
 }
 
 /// Adds to `answer` what a testing criterion expects, or returns why no expectation says the same.
