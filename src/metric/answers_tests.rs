@@ -17,14 +17,15 @@ fn observe(metric: &str, answer: &str, tell: impl Fn(Story) -> Story) -> Vec<Str
 const NONE: &str = "{matches: [so]}";
 
 #[test]
-fn precision_counts_citations_and_recall_counts_evidence() {
+fn precision_counts_cited_sources_and_recall_counts_evidence() {
     let evidence = "{evidence: [doc, page#2]}";
     let tell =
         |s: Story| s.search(&["doc#1", "other#1"]).answer("so", &[("internal", "doc#1"), ("internal", "other#1")]);
-    assert_eq!(
-        observe("citation_precision", evidence, tell),
-        ["turn 1, doc#1: yes", "turn 1, other#1: cited, and no evidence"]
-    );
+    let units = ["turn 1, doc#1: yes", "turn 1, other#1: cited, and no evidence"];
+    assert_eq!(observe("citation_precision", evidence, tell), units);
+    let cited = [("internal", "doc#1"), ("internal", "doc#1"), ("internal", "other#1")];
+    let twice = |s: Story| s.search(&["doc#1", "other#1"]).answer("so", &cited);
+    assert_eq!(observe("citation_precision", evidence, twice), units, "a source for each of two marks is one");
     assert_eq!(
         observe("citation_recall", evidence, tell),
         ["turn 1, doc: yes", "turn 1, page#2: evidence, and not cited"]

@@ -1,7 +1,7 @@
 //! `citation_precision` and `citation_recall`, for cases with `answer.evidence`: cited sources that are evidence /
 //! cited sources, and evidence that is cited / evidence.
 //!
-//! Units are single citations and single pieces of evidence. A turn without an answer cites none of its evidence; an
+//! Units are the different sources of an answer and the different pieces of evidence. A turn without an answer cites none of its evidence; an
 //! answer that cites nothing has no precision. Matching is by id alone: whether a passage entails a sentence is a
 //! question for a grader.
 
@@ -41,7 +41,7 @@ pub(super) struct Evidence {
 impl Metric for Evidence {
     fn units(&self) -> &'static str {
         match self.of {
-            Of::Precision => "citations of answers with known evidence",
+            Of::Precision => "sources of answers with known evidence",
             Of::Recall => "pieces of evidence",
         }
     }
@@ -68,16 +68,16 @@ impl Metric for Evidence {
                 let unit = format!("{}, {}", turn.label(), quote(what, 80));
                 units.push(if holds { Observation::success(unit) } else { Observation::failure(unit, note) });
             };
+            // An answer may name a source for each of its marks, and a list from a table or another tool may repeat an id.
+            let mut counted = BTreeSet::new();
             match self.of {
                 _ if evidence.is_empty() => {}
                 Of::Precision => {
-                    for id in cited {
+                    for id in cited.into_iter().filter(|id| counted.insert(one_spelling(id))) {
                         push(id, evidence.iter().any(|wanted| names(wanted, id)), "cited, and no evidence");
                     }
                 }
                 Of::Recall => {
-                    // A list from a table or from judgements of another tool may repeat an id.
-                    let mut counted = BTreeSet::new();
                     for wanted in evidence.iter().filter(|wanted| counted.insert(one_spelling(wanted))) {
                         push(wanted, cited.iter().any(|id| names(wanted, id)), "evidence, and not cited");
                     }
