@@ -102,6 +102,37 @@ fn a_failed_tool_fails_in_every_capture_and_a_graph_is_one_turn() {
 }
 
 #[test]
+fn a_marked_result_that_only_an_input_shows_has_failed_and_a_run_without_an_id_is_of_the_call_with_its_arguments() {
+    let call = |id: &str, word: &str| json!({"toolCallId": id, "toolName": "find", "input": {"q": word}});
+    let step = |messages: Value, more: Value| {
+        let mut step = json!({"ai.operationId": "ai.generateText.doGenerate", "ai.prompt.messages": messages});
+        step.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        step
+    };
+    let asked = json!({"role": "user", "content": [{"type": "text", "text": "Why?"}]});
+    let failed = json!({"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "toolName": "find",
+        "output": {"type": "error-text", "value": "index is down"}}]});
+    let file = spans(
+        0,
+        &json!({}),
+        [
+            json!({"ai.operationId": "ai.generateText", "ai.prompt": {"prompt": "Why?"}, "ai.response.text": "So."}),
+            step(json!([asked]), json!({"ai.response.toolCalls": [call("c1", "a"), call("c2", "b")]})),
+            json!({"ai.operationId": "ai.toolCall", "ai.toolCall.name": "find", "ai.toolCall.args": {"q": "b"},
+                "ai.toolCall.result": {"hits": []}}),
+            step(json!([asked, failed]), json!({"ai.response.text": "So."})),
+        ],
+    );
+    let project = Project::starter();
+    project.write("log.json", &file.to_string());
+    let outcome = project.run(&["score", "--import", "log.json"]);
+    let trace = &project.traces()[0];
+    let outcomes: Vec<Value> = events(trace, "tool_called").map(|call| json!([call["id"], call["outcome"]])).collect();
+    let failed = json!({"failed": {"message": "index is down", "retryable": false}});
+    assert_eq!(outcomes, [json!(["c1", failed]), json!(["c2", {"ok": {"other": {"hits": []}}}])], "{}", outcome.stderr);
+}
+
+#[test]
 fn multipart_bodies_of_several_requests_are_one_import_and_what_is_no_run_is_listed() {
     let whole = fs::read_to_string(capture("langsmith-multipart.bin")).expect("a capture");
     let boundary = whole.lines().next().expect("a boundary").to_owned();

@@ -134,15 +134,11 @@ fn attributes(run: &Map<String, Value>) -> Attributes {
         }
         "tool" => {
             // LangChain writes the arguments as a text of Python, and the result as a message.
-            let result = only(outputs, "output").unwrap_or_else(|| outputs.clone());
-            let message = result.get("kwargs").filter(|_| result.get("lc").is_some()).unwrap_or(&result);
             tell(
                 "input.value",
                 Some(inputs.clone()).filter(|_| only(inputs, "input").is_none_or(|one| !one.is_string())),
             );
-            tell("tool_call.id", at(message, &["/tool_call_id"]));
-            let content = at(message, &["/content"]).filter(|_| message.get("tool_call_id").is_some());
-            tell("output.value", content.or_else(|| Some(result.clone())));
+            tell("output.value", only(outputs, "output").or_else(|| Some(outputs.clone())));
         }
         "retriever" => {
             tell("input.value", Some(inputs.clone()));

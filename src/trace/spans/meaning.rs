@@ -6,7 +6,7 @@
 
 use super::messages::{Said, by_name, flattened, messages, nested, plain, words_in};
 use super::published::{LEARNED, OUTCOME, WITHOUT_LEARNED};
-use super::{Attributes, Span, first, parsed, usage, words};
+use super::{Attributes, Span, first, langchain, parsed, usage, words};
 use crate::trace::finish_of;
 use serde_json::{Map, Value};
 
@@ -91,7 +91,7 @@ pub(super) fn of(span: &Span) -> Option<Operation> {
             Operation::Completed(completed(span))
         }
         "execute_tool" | "tool" => Operation::Ran(ran(span)),
-        "retrieval" | "retriever" | "search_memory" => Operation::Found(found(attributes)),
+        "retrieval" | "retriever" | "search_memory" | "vector_db_retrieve" => Operation::Found(found(attributes)),
         "reranker" => Operation::Found(Found { ranks: true, ..found(attributes) }),
         "embeddings" | "embedding" => Operation::Vectors,
         "invoke_agent" | "invoke_workflow" | "agent" | "chain" | "workflow" => {
@@ -271,25 +271,39 @@ fn ran(span: &Span) -> Ran {
         "gen_ai.tool.call.arguments", "gen_ai.tool.args", "input.value", "tool.parameters", "traceloop.entity.input",
         "ai.toolCall.args", "tool_arguments",
     ];
-    let result = [
+    // A function that is observed as a tool may take arguments by position, which have no names.
+    let observed = || by_name(parsed(first(attributes, &[LANGFUSE_INPUT])?));
+    let result = result_in(attributes);
+    let message = result.as_ref().and_then(langchain::tool_message);
+    Ran {
+        tool: name.to_owned(),
+        id: id.or_else(|| message?.get("tool_call_id")?.as_str()).map(str::to_owned),
+        arguments: first(attributes, &arguments).map(parsed).map(langchain::arguments).or_else(observed),
+        result: message.and_then(|message| message.get("content")).map(parsed).or(result.clone()),
+        outcome: words(attributes, &[OUTCOME]).map(str::to_owned),
+    }
+}
+
+/// The result of a run as it is written.
+fn result_in(attributes: &Attributes) -> Option<Value> {
+    let names = [
         "gen_ai.tool.call.result", "gen_ai.output", "output.value", "traceloop.entity.output", "ai.toolCall.result",
         LANGFUSE_OUTPUT, "tool_response",
     ];
-    // A function that is observed as a tool may take arguments by position, which have no names.
-    let observed = || by_name(parsed(first(attributes, &[LANGFUSE_INPUT])?));
-    Ran {
-        tool: name.to_owned(),
-        id: id.map(str::to_owned),
-        arguments: first(attributes, &arguments).map(parsed).or_else(observed),
-        result: first(attributes, &result).map(parsed),
-        outcome: words(attributes, &[OUTCOME]).map(str::to_owned),
-    }
+    first(attributes, &names).map(parsed)
+}
+
+/// The message of a run of a tool whose result is marked as an error.
+pub(super) fn failed_result(span: &Span) -> Option<String> {
+    let result = result_in(&span.attributes)?;
+    let message = langchain::tool_message(&result).filter(|message| langchain::is_failed(message))?;
+    message.get("content").map(plain)
 }
 
 fn found(attributes: &Attributes) -> Found {
     let query = ["gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "gen_ai.memory.query.text", "reranker.query"];
     let query = first(attributes, &query).map(plain);
-    let documents = ["gen_ai.retrieval.documents", "gen_ai.memory.records", LANGFUSE_OUTPUT];
+    let documents = ["gen_ai.retrieval.documents", "gen_ai.memory.records", LANGFUSE_OUTPUT, "traceloop.entity.output"];
     let documents = first(attributes, &documents).map(parsed);
     let flat =
         ["retrieval.documents", "reranker.output_documents"].into_iter().find_map(|name| nested(attributes, name));
@@ -298,8 +312,10 @@ fn found(attributes: &Attributes) -> Found {
         Some(items.map(with_metadata).collect())
     });
     Found {
-        query: query
-            .or_else(|| first(attributes, &["input.value", LANGFUSE_INPUT]).and_then(|value| words_in(value, true))),
+        query: query.or_else(|| {
+            first(attributes, &["input.value", LANGFUSE_INPUT, "traceloop.entity.input"])
+                .and_then(|value| words_in(value, true))
+        }),
         base: words(attributes, &["gen_ai.data_source.id", "gen_ai.memory.store.id"]).map(str::to_owned),
         documents: documents.or(flat),
         without_learned: first(attributes, &[WITHOUT_LEARNED])

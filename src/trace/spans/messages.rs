@@ -4,6 +4,7 @@
 //! OpenInference's and OpenLLMetry's flattened attributes (`llm.input_messages.0.message.role`,
 //! `gen_ai.prompt.0.content`), and lists of calls.
 
+use super::langchain::{is_failed, unwrapped};
 use super::{Attributes, parsed};
 use serde_json::{Map, Value};
 
@@ -12,9 +13,9 @@ const MOST_PARTS: usize = 16;
 /// Roles of messages that are pairs of a role and a text.
 const ROLES: [&str; 5] = ["system", "user", "human", "assistant", "ai"];
 /// Members of an agent's input or output that hold its words, if it is an object.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 16] = [
     "input", "question", "query", "message", "prompt", "content", "text", "output", "answer", "response", "result",
-    "kwargs", "inputs", "return_value",
+    "inputs", "outputs", "task", "kwargs", "return_value",
 ];
 
 /// One message.
@@ -26,6 +27,8 @@ pub(crate) struct Said {
     pub(crate) calls: Vec<Call>,
     /// For a result: the id of its call.
     pub(crate) answers: Option<String>,
+    /// For a result: whether it is marked as an error.
+    pub(crate) is_failed: bool,
 }
 
 /// One call of a tool in a message.
@@ -68,7 +71,9 @@ fn holds_messages(value: &Value) -> bool {
         ["role", "content", "parts", "contents", "message", "messages", "tool_calls", "tool.name"];
     match value {
         Value::Array(items) => items.iter().any(|item| item.is_object() && holds_messages(item)),
-        Value::Object(object) => MEMBERS.iter().any(|name| object.contains_key(*name)),
+        Value::Object(object) => {
+            MEMBERS.iter().any(|name| object.contains_key(*name)) || unwrapped(object).is_some_and(holds_messages)
+        }
         _ => false,
     }
 }
@@ -130,8 +135,7 @@ fn collect(value: &Value, said: &mut Vec<Said>) {
             if let Some(inner) = object.get("message").filter(|inner| inner.is_object()) {
                 return collect(inner, said);
             }
-            // LangChain's serialised constructors.
-            if let Some(inner) = object.get("kwargs").filter(|_| object.contains_key("lc")) {
+            if let Some(inner) = unwrapped(object) {
                 return collect(inner, said);
             }
             match object.get("messages") {
@@ -166,6 +170,7 @@ fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
     }
     one.calls.extend(object.get("function_call").and_then(call));
     one.answers = text(&["tool_call_id", "id"]).filter(|_| one.role == "tool").map(str::to_owned);
+    one.is_failed = one.role == "tool" && is_failed(object);
     // A message may hold nothing but results.
     if results.is_empty() || !one.text.is_empty() || !one.calls.is_empty() {
         said.push(one);
@@ -188,7 +193,11 @@ fn part(item: &Value, one: &mut Said, results: &mut Vec<Said>) {
             let result = result.map(|result| result.get("value").filter(|_| kind == "tool-result").unwrap_or(result));
             let answers = text(&["id", "tool_call_id", "tool_use_id", "toolCallId"]);
             let text = result.map(plain).unwrap_or_default();
-            results.push(Said { role: "tool".to_owned(), text, answers, ..Said::default() });
+            let is_marked = ["is_error", "isError"].iter().any(|name| item.get(*name) == Some(&Value::Bool(true)));
+            // Of the AI SDK: `error-text`, `error-json`, `execution-denied`.
+            let kind = item.pointer("/output/type").and_then(Value::as_str).unwrap_or_default();
+            let is_failed = is_marked || kind.starts_with("error-") || kind == "execution-denied";
+            results.push(Said { role: "tool".to_owned(), text, answers, is_failed, ..Said::default() });
         }
         _ => {}
     }
@@ -229,8 +238,26 @@ pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// The texts in a value, at any depth.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(members) => members.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether JSON holds an object of Python, written as a text, in which a member is `said`.
+pub(super) fn prints(json: &str, said: &str) -> bool {
+    let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(json) else { return false };
+    let escaped = said.replace('\\', r"\\").replace('\n', r"\n").replace('\r', r"\r").replace('\t', r"\t");
+    let quoted = [format!("='{escaped}'"), format!("=\"{escaped}\""), format!("='{}'", escaped.replace('\'', r"\'"))];
+    texts(&value).iter().any(|text| quoted.iter().any(|quoted| text.contains(quoted)))
+}
+
 /// The words of a user (or of the agent) in an agent's input (or output): the last message of theirs; else a text, or
-/// the one member of an object that is known to hold words; else the JSON as it is.
+/// the one member of an object that is known to hold words, or the one text of an input; else the JSON as it is.
 pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
     let read = parsed(value);
     let theirs = |said: &&Said| if user { said.is_user() } else { said.is_agent() && said.calls.is_empty() };
@@ -251,6 +278,11 @@ pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
         let known = WORDS.into_iter().find_map(|name| members.get(name));
         if let Some(inner) = known.filter(|inner| !inner.is_null()) {
             return words_in(inner, user);
+        }
+        // The parts of a pipeline may all be asked the same.
+        let texts = texts(&read);
+        if let Some(asked) = texts.first().filter(|asked| user && texts.iter().all(|text| text == *asked)) {
+            return Some((*asked).to_owned());
         }
     }
     let words = if read.is_string() { plain(&read) } else { plain(value) };

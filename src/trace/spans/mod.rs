@@ -7,6 +7,7 @@
 
 mod fold;
 mod json;
+mod langchain;
 mod langsmith;
 mod meaning;
 mod messages;

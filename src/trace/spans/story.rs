@@ -117,7 +117,12 @@ impl Story {
                 at_ns: span.start_ns,
                 took_us: if span.is_timed() { (span.end_ns - span.start_ns) / 1_000 } else { 0 },
                 is_timed: span.is_timed(),
-                failed: span.failed.clone().or_else(|| exception(span)).or_else(|| observed(span)),
+                failed: span
+                    .failed
+                    .clone()
+                    .or_else(|| exception(span))
+                    .or_else(|| observed(span))
+                    .or_else(|| meaning::failed_result(span).filter(|_| matches!(operation, Operation::Ran(_)))),
                 is_of_server: is_of_server(span),
                 is_repeated: false,
             });

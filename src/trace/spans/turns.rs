@@ -5,7 +5,7 @@
 //! input; the turn's answer is then the last text of the model.
 
 use super::meaning::Operation;
-use super::messages::Said;
+use super::messages::{Said, prints};
 use super::story::Story;
 
 /// One turn, as far as spans tell.
@@ -122,9 +122,10 @@ fn by_completions(story: &Story, turn: &mut SpanTurn) {
         turn.query = asked.or_else(prompt).map(|said| said.text.clone());
     }
     let Some((last, completion)) = completed.last() else { return };
-    if turn.answer.is_none() {
-        let said = completion.output.iter().flatten().rfind(|said| said.is_agent() && said.calls.is_empty());
-        turn.answer = said.map(|said| said.text.clone()).filter(|text| !text.trim().is_empty());
+    let said = completion.output.iter().flatten().rfind(|said| said.is_agent() && said.calls.is_empty());
+    let said = said.map(|said| said.text.clone()).filter(|text| !text.trim().is_empty());
+    if turn.answer.as_ref().is_none_or(|answer| said.as_ref().is_some_and(|said| prints(answer, said))) {
+        turn.answer = said;
     }
     // An agent whose span ended well and hides its contents may have answered after its model failed.
     let is_hidden = !turn.root.is_empty() && turn.query.is_none() && turn.answer.is_none();

@@ -113,7 +113,7 @@ impl<'s> Events<'s> {
                 continue;
             }
             let id = said.answers.as_deref();
-            let call = match (self.call_of(id, None), self.without_result(id)) {
+            let call = match (self.call_of(id, None, None), self.without_result(id)) {
                 (Some(call), _) if call < self.first && at > asked.unwrap_or_default() => {
                     self.late += 1;
                     continue;
@@ -128,8 +128,12 @@ impl<'s> Events<'s> {
             if let What::ToolCalled(call) = &mut self.events[call].what
                 && call.arguments.is_object()
             {
-                let value = serde_json::from_str(&said.text).unwrap_or_else(|_| Value::String(said.text.clone()));
-                call.outcome = ToolOutcome::Ok(ToolResult::other(value));
+                call.outcome = if said.is_failed {
+                    ToolOutcome::Failed { message: said.text.clone(), retryable: false }
+                } else {
+                    let value = serde_json::from_str(&said.text).unwrap_or_else(|_| Value::String(said.text.clone()));
+                    ToolOutcome::Ok(ToolResult::other(value))
+                };
             }
         }
         let call = self.completions;

@@ -79,8 +79,8 @@ impl Events<'_> {
     }
 
     /// Takes the first call without a result that has this id, or this name where one of the two has no id: of this turn,
-    /// else of an earlier one.
-    pub(super) fn call_of(&mut self, id: Option<&str>, tool: Option<&str>) -> Option<usize> {
+    /// else of an earlier one. Of several in the turn, the one with these arguments comes first.
+    pub(super) fn call_of(&mut self, id: Option<&str>, tool: Option<&str>, with: Option<&Value>) -> Option<usize> {
         let fits = |place: &usize| match &self.events[*place].what {
             What::ToolCalled(call) => match id.filter(|id| !id.is_empty() && !call.id.is_empty()) {
                 Some(id) => call.id == id,
@@ -88,7 +88,10 @@ impl Events<'_> {
             },
             _ => false,
         };
-        let own = self.waiting.iter().position(|place| *place >= self.first && fits(place));
+        let is_own = |place: &usize| *place >= self.first && fits(place);
+        let is_same = |place: &usize| matches!(&self.events[*place].what, What::ToolCalled(call) if with == Some(&call.arguments));
+        let own = self.waiting.iter().position(|place| is_own(place) && is_same(place));
+        let own = own.or_else(|| self.waiting.iter().position(is_own));
         let found = own.or_else(|| self.waiting.iter().position(fits))?;
         Some(self.waiting.remove(found))
     }
@@ -111,7 +114,7 @@ impl Events<'_> {
 
     pub(super) fn ran(&mut self, place: usize, done: &SpanOperation, ran: &Ran) {
         let same = |events: &Self| events.calls_with(ran.id.as_deref()).collect::<Vec<_>>();
-        let known = self.call_of(ran.id.as_deref(), Some(&ran.tool));
+        let known = self.call_of(ran.id.as_deref(), Some(&ran.tool), ran.arguments.as_ref());
         // By another clock, its result may have been read before it.
         let is_new = |events: &Self, at: &usize| !events.runs.values().any(|event| event == at);
         let event = known.or_else(|| same(self).into_iter().find(|at| is_new(self, at)));
