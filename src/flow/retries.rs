@@ -104,15 +104,13 @@ impl Retries {
         target: &str,
         attempts: &[(Option<&'static str>, bool)],
     ) -> Vec<Retried> {
-        let mut booked = Vec::new();
-        if attempts.len() < 2 {
-            return booked;
-        }
-        let mut episode = self.episode("");
-        for pair in attempts.windows(2) {
+        let (mut booked, mut episode) = (Vec::new(), None);
+        // What follows a success is another request of the same call.
+        for pair in attempts.windows(2).filter(|pair| !pair[0].1) {
+            let episode = episode.get_or_insert_with(|| self.episode(""));
             pair[0].0.unwrap_or("unknown").clone_into(&mut episode.cause);
             episode.attempts += 1;
-            booked.push(retried(Account::Transport, target, &episode, pair[1].1));
+            booked.push(retried(Account::Transport, target, episode, pair[1].1));
         }
         booked
     }
@@ -132,6 +130,18 @@ fn retried(account: Account, target: &str, episode: &Episode, recovered: bool) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_after_one_that_succeeded_is_no_repeat_of_it() {
+        let mut retries = Retries::default();
+        let (failed, done) = ((Some("timeout"), false), (None, true));
+        assert!(retries.transport("embeddings", &[done, done]).is_empty());
+        let booked = retries.transport("embeddings", &[done, failed, done]);
+        assert_eq!(
+            booked.iter().map(|one| (one.cause.as_str(), one.recovered)).collect::<Vec<_>>(),
+            [("timeout", true)]
+        );
+    }
 
     #[test]
     fn a_refused_tool_that_is_called_again_is_a_tool_retry_in_one_episode() {
