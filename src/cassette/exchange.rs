@@ -121,6 +121,8 @@ pub struct Exchange {
     pub outcome: Outcome,
     /// Whether it was sent while an earlier request was in progress; noted for external agents only.
     pub beside: bool,
+    /// When it was sent, since its turn began; noted for external agents only.
+    pub at: Option<Duration>,
 }
 
 impl Exchange {
@@ -144,6 +146,7 @@ impl Exchange {
             request: Some(StoredRequest { method: request.method.to_owned(), path, body, layout, problem: None }),
             outcome,
             beside: false,
+            at: None,
         }
     }
 }

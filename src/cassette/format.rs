@@ -6,7 +6,8 @@
 //!
 //! `chunks` of a stream are pairs of arrival and end; without them, the same bytes are replayed at once. `beside` marks
 //! exchanges of an external agent that were sent while an earlier one was in progress; without it, exchanges count as
-//! sent in order of arrival. `vars` are lists by name, for agents that generate values per run. `spans` are
+//! sent in order of arrival. `at_us` is when one was sent, since its turn began; without it in a turn, they count as sent one
+//! after the other. `vars` are lists by name, for agents that generate values per run. `spans` are
 //! what an agent's spans told, a line each. `stopping` is the design of a run until decided; without it, `stopping.json` applies.
 //! `held` counts the calls that an earlier recording answered when this one was made.
 
@@ -225,6 +226,7 @@ fn exchange(node: &Node<'_>) -> Parsed<Exchange> {
         request: None,
         outcome: outcome(member(node, "response")?)?,
         beside: node.get("beside").and_then(Node::scalar) == Some(Scalar::Bool(true)),
+        at: node.get("at_us").map(|at| whole(at, "at_us")).transpose()?.map(Duration::from_micros),
     })
 }
 
@@ -357,6 +359,9 @@ fn exchange_document(exchange: &Exchange, request: Value) -> Value {
     if let Value::Object(entries) = &mut document {
         if exchange.beside {
             entries.insert("beside".to_owned(), json!(true));
+        }
+        if let Some(at) = exchange.at {
+            entries.insert("at_us".to_owned(), json!(micros(at)));
         }
         if !request.is_null() {
             entries.insert("request".to_owned(), request);

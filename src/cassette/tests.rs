@@ -185,11 +185,14 @@ fn a_lane_is_small_and_shares_its_prompt_and_tools() {
 }
 
 #[test]
-fn what_was_sent_beside_an_earlier_exchange_is_of_its_burst_and_comes_back_so() {
+fn what_was_sent_beside_an_earlier_exchange_is_of_its_burst_and_comes_back_so_with_its_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut cassette = lane();
     cassette.exchanges[2].beside = true;
-    assert_eq!(saved(&cassette, folder.path()).bursts(), [1, 2, 2]);
+    cassette.exchanges[2].at = Some(Duration::from_micros(1_250));
+    let loaded = saved(&cassette, folder.path());
+    assert_eq!(loaded.bursts(), [1, 2, 2]);
+    assert_eq!(loaded.exchanges.iter().map(|one| one.at).collect::<Vec<_>>(), [None, None, cassette.exchanges[2].at]);
 }
 
 #[test]

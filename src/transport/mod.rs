@@ -51,6 +51,8 @@ pub struct RecordedPlace {
     pub ordinal: u32,
     /// Group of exchanges that overlapped in time: their order of arrival may vary.
     pub burst: u32,
+    /// [`HttpRequest::at`] of the recorded request.
+    pub at: Option<Duration>,
 }
 
 /// Result of a request, and its position in the recording.
@@ -170,6 +172,8 @@ pub struct HttpRequest {
     pub headers: Vec<(String, String)>,
     /// The body as an external agent sent it, for a declared service: it may check the bytes.
     pub sent: Option<Bytes>,
+    /// When an external agent sent it, since its turn began; `None` if nobody measures turns.
+    pub at: Option<Duration>,
 }
 
 /// Headers of an agent that say whose its key is: as secret as the key, whatever their form.
@@ -185,7 +189,7 @@ impl HttpRequest {
         body: impl Into<Arc<Value>>,
     ) -> Self {
         let (path, body) = (path.into(), body.into());
-        Self { service, profile, method, path, body, stream: None, headers: Vec::new(), sent: None }
+        Self { service, profile, method, path, body, stream: None, headers: Vec::new(), sent: None, at: None }
     }
 
     /// The values of [`HttpRequest::headers`], a password in one of them, and the keys in the query, as pairs for a redactor:

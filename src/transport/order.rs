@@ -138,7 +138,12 @@ pub(super) mod tests {
     pub(in crate::transport) fn observed(began: u64, ended: u64, (ordinal, burst): (u32, u32)) -> Observed {
         let request = HttpRequest::new(Service::Model, &const { Profile::plain("plain") }, "POST", "", json!(ordinal));
         let result = Err(TransportError::Timeout { after: Duration::ZERO });
-        Observed { began, ended, place: Some(RecordedPlace { ordinal, burst }), passed: Passed { request, result } }
+        Observed {
+            began,
+            ended,
+            place: Some(RecordedPlace { ordinal, burst, at: None }),
+            passed: Passed { request, result, at: None },
+        }
     }
 
     fn ordered(passed: Vec<Observed>) -> Vec<u32> {

@@ -111,7 +111,7 @@ impl RecordTransport {
         let redactor = self.learn(&request);
         let matching = request.profile;
         let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
-        let start = self.clock.now();
+        let (start, at) = (self.clock.now(), request.at);
         let (place, beside) = {
             let mut kept = self.kept();
             let beside = kept.under_way > 0;
@@ -119,11 +119,11 @@ impl RecordTransport {
             kept.under_way += 1;
             kept.burst += u32::from(!beside);
             kept.profiles.insert(matching.name.to_owned(), matching.version);
-            (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst }, beside)
+            (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst, at }, beside)
         };
         let (service, waiting) = (request.service.as_str().to_owned(), Outcome::Abandoned { after: Duration::ZERO });
         let exchange = Exchange::of(place.ordinal, service, canonical, waiting, &redactor);
-        let exchange = Exchange { beside: beside && placed, ..exchange };
+        let exchange = Exchange { beside: beside && placed, at, ..exchange };
         let mut pending = Pending { recorder: self, exchange: Some(exchange), start };
         let result = self.inner.send(request).await;
         if placed {

@@ -115,7 +115,8 @@ impl ReplayTransport {
             Ok(found) => found,
             Err(why) => return (None, Err(why)),
         };
-        let place = self.bursts.get(index).map(|burst| RecordedPlace { ordinal: exchange.ordinal, burst: *burst });
+        let (ordinal, at) = (exchange.ordinal, exchange.at);
+        let place = self.bursts.get(index).map(|burst| RecordedPlace { ordinal, burst: *burst, at });
         (place, self.answer(exchange).await)
     }
 

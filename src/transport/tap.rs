@@ -5,7 +5,7 @@
 
 use super::order::{Observed, in_recorded_order};
 use super::{HttpRequest, HttpResponse, PlacedResult, Transport, TransportError};
-use crate::platform::clock::BoxFuture;
+use crate::platform::clock::{BoxFuture, Clock};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ use std::time::Duration;
 pub(crate) struct Passed {
     pub request: HttpRequest,
     pub result: Result<HttpResponse, TransportError>,
+    /// When it was sent, since its turn began; in replay, as recorded.
+    pub at: Option<Duration>,
 }
 
 impl Passed {
@@ -37,8 +39,10 @@ enum Admission {
     Closed,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct TapState {
+    /// A clock, and when the turn began by it.
+    turn: Option<(Arc<dyn Clock>, Duration)>,
     /// Counter of starts and ends.
     moment: u64,
     under_way: u32,
@@ -89,6 +93,11 @@ impl Tap {
         in_recorded_order(passed).into_iter().map(|one| one.passed).collect()
     }
 
+    /// Measures from now when the requests of a turn are sent.
+    pub(crate) fn begin_turn(&self, clock: &Arc<dyn Clock>) {
+        self.state().turn = Some((Arc::clone(clock), clock.now()));
+    }
+
     /// Refuses all further requests, with a response that says that the turn is over and must not be retried.
     pub(crate) fn close(&self) {
         self.state().admission = Admission::Closed;
@@ -130,7 +139,7 @@ impl Tap {
         if request.profile.is_notice() {
             return self.inner.send_placed(request).await;
         }
-        let (began, mut under_way) = {
+        let (began, at, mut under_way) = {
             let mut state = self.state();
             for secret in request.secrets() {
                 if !state.secrets.contains(&secret) {
@@ -151,12 +160,15 @@ impl Tap {
             state.moment += 1;
             state.under_way += 1;
             let path = request.path.split('?').next().unwrap_or_default();
-            (state.moment, UnderWay { tap: self, waits: Some(format!("{} {path}", request.method)) })
+            let at = state.turn.as_ref().map(|(clock, began)| clock.now().saturating_sub(*began));
+            (state.moment, at, UnderWay { tap: self, waits: Some(format!("{} {path}", request.method)) })
         };
+        let request = HttpRequest { at, ..request };
         let (place, result) = self.inner.send_placed(request.clone()).await;
         under_way.waits = None;
         let request = HttpRequest { headers: Vec::new(), sent: None, ..request };
-        let passed = Passed { request, result: result.clone() };
+        let at = place.and_then(|place| place.at).or(at);
+        let passed = Passed { request, result: result.clone(), at };
         let mut state = self.state();
         state.moment += 1;
         let ended = state.moment;

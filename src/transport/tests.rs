@@ -256,6 +256,29 @@ impl Transport for Instant {
 }
 
 #[test]
+fn the_time_of_a_request_in_its_turn_is_recorded_and_comes_back_in_replay() {
+    let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+    let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+    let recorder = RecordTransport::new(Arc::new(Instant), Arc::clone(&shared), Arc::new(Redactor::default()));
+    let recorder = Arc::new(recorder);
+    let sent = |tap: Tap, is_live: bool| {
+        let turn = async {
+            clock.sleep(Duration::from_millis(7)).await;
+            if is_live {
+                tap.begin_turn(&shared);
+            }
+            clock.sleep(Duration::from_millis(5)).await;
+            tap.send(request("q")).await.expect("an answer");
+        };
+        block_on(&clock, turn).expect("no deadlock");
+        tap.take().remove(0).at
+    };
+    assert_eq!(sent(Tap::new(Arc::clone(&recorder) as Arc<dyn Transport>), true), Some(Duration::from_millis(5)));
+    let (replay, ..) = replay(&recorder);
+    assert_eq!(sent(Tap::new(Arc::new(replay)), false), Some(Duration::from_millis(5)));
+}
+
+#[test]
 fn requests_sent_at_once_to_a_service_that_answers_at_once_are_recorded_as_such() {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let recorder = RecordTransport::new(Arc::new(Instant), Arc::new(clock.clone()), Arc::new(Redactor::default()));

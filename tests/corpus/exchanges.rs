@@ -158,6 +158,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
                 request: None,
                 outcome: Outcome::Response { status, headers, body, took, rewritten: false, chunks },
                 beside: false,
+                at: None,
             });
         }
     }

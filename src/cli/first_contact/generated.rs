@@ -89,7 +89,7 @@ mod tests {
         let profile = &crate::provider::EXACT;
         let request = HttpRequest::new(Service::Model, profile, "POST", "/chat/completions", body);
         let result: Result<HttpResponse, _> = Err(TransportError::Invalid { message: String::new() });
-        Passed { request, result }
+        Passed { request, result, at: None }
     }
 
     #[test]

@@ -204,7 +204,7 @@ mod tests {
             took: Duration::ZERO,
             chunks: Vec::new(),
         };
-        Passed { request, result: Ok(reply) }
+        Passed { request, result: Ok(reply), at: None }
     }
 
     #[test]

@@ -134,6 +134,9 @@ impl Session<'_> {
         if let Some(id) = &self.trace {
             request.headers.push(("traceparent".to_owned(), format!("00-{id}-{parent}-01")));
         }
+        if self.silence != Silence::Unchecked {
+            self.tap.begin_turn(&self.clock);
+        }
         let sent = self.clock.now();
         let reply = self.reply(request).await?;
         let real = self.clock.now().saturating_sub(sent);

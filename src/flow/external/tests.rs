@@ -42,7 +42,11 @@ fn roles() -> Roles {
 fn passed(service: Service, dialect: &Dialect, asked: Value, status: u16, answered: &Value) -> Passed {
     let request = HttpRequest::new(service, dialect.profile, "POST", "", asked);
     let (body, took) = (bytes::Bytes::from(answered.to_string()), Duration::from_millis(10));
-    Passed { request, result: Ok(HttpResponse { status, headers: Vec::new(), body, took, chunks: Vec::new() }) }
+    Passed {
+        request,
+        result: Ok(HttpResponse { status, headers: Vec::new(), body, took, chunks: Vec::new() }),
+        at: None,
+    }
 }
 
 fn call(id: &str, tool: &str, arguments: &Value) -> Value {
@@ -308,6 +312,32 @@ fn vectors(text: &str, status: u16) -> Passed {
         request: HttpRequest { profile: &crate::provider::wire::embeddings_shapes::OPENAI.profile, ..one.request },
         ..one
     }
+}
+
+#[test]
+fn requests_stand_where_they_were_sent_unless_the_time_of_one_is_unknown() {
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+    let first = model(&mut conversation, call("1", "look", &json!({"query": "cause"})));
+    result(&mut conversation, "1", &json!({"chunks": [{"id": "a#1", "text": "so"}]}));
+    let last = model(&mut conversation, json!({"role": "assistant", "content": "because"}));
+    let exchanges = [(5, first), (20, vectors("a", 200)), (22, vectors("b", 200)), (40, last)];
+    let sent = exchanges.map(|(ms, one)| Passed { at: Some(Duration::from_millis(ms)), ..one });
+    let placed = |exchanges: Vec<Passed>| -> Vec<(u128, u64)> {
+        let (known, roles) = ([(Role::User, "why?".to_owned())], roles());
+        let mut builder = TraceBuilder::new(&roles, &Plain, &known, 0);
+        assert!(builder.hear(exchanges).is_none());
+        builder.end(Reply::Answer { text: "because".into(), body: json!({}) }).expect("a reply");
+        let took = |what: &What| match what {
+            What::ModelCalled(called) => called.took_us,
+            What::ToolCalled(called) => called.took_us,
+            other => panic!("{other:?}"),
+        };
+        builder.events.iter().map(|(at, what)| (at.as_millis(), took(what) / 1_000)).collect()
+    };
+    assert_eq!(placed(sent.to_vec()), [(5, 10), (20, 12), (40, 10)], "the two requests of the call overlap");
+    let mut unknown = sent.to_vec();
+    unknown[1].at = None;
+    assert_eq!(placed(unknown), [(0, 10), (10, 20), (30, 10)]);
 }
 
 /// A service that takes its time.

@@ -34,6 +34,7 @@ use crate::trace::{self, Roles, ToolOutcome, ToolResult, TurnOutcome, What};
 use crate::transport::{Miss, Passed, TransportError};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 /// Reason for an outcome that the traffic does not show.
@@ -94,7 +95,10 @@ pub(super) struct TraceBuilder<'a> {
 
 /// A call whose result has not been seen yet.
 struct Waiting {
+    /// When it began: with its first request, else with the model's answer.
     at: Duration,
+    /// When its last request was answered.
+    until: Duration,
     completion: u32,
     id: String,
     tool: String,
@@ -103,6 +107,28 @@ struct Waiting {
     found: Option<SearchAnswer>,
     /// What an MCP server said of it.
     ran: Option<Ran>,
+}
+
+impl Waiting {
+    /// A call of that completion, by its id, tool and arguments.
+    fn new(at: Duration, completion: u32, (id, tool, arguments): (String, String, Value)) -> Self {
+        let (attempts, found, ran) = (Vec::new(), None, None);
+        Self { at, until: at, completion, id, tool, arguments, attempts, found, ran }
+    }
+
+    /// Adds requests that were made for it.
+    fn requested(&mut self, attempts: Vec<Attempt>, within: Range<Duration>) {
+        let is_first = self.attempts.is_empty();
+        self.at = if is_first { within.start } else { self.at.min(within.start) };
+        self.until = self.until.max(within.end);
+        self.attempts.extend(attempts);
+    }
+
+    /// How long its requests took; those that overlap do not count twice.
+    fn took(&self) -> Duration {
+        let each = self.attempts.iter().map(|one| one.took).sum::<Duration>();
+        each.min(self.until.saturating_sub(self.at))
+    }
 }
 
 impl<'a> TraceBuilder<'a> {
@@ -161,8 +187,13 @@ impl<'a> TraceBuilder<'a> {
         let read = |one: &Passed| {
             observed::asks(&one.request) != Asks::Aside && !matches!(one.result, Err(TransportError::Miss(_)))
         };
-        let answered = passed.into_iter().filter(read);
-        for group in grouped(in_order(answered.collect()), self.words) {
+        let answered: Vec<Passed> = passed.into_iter().filter(read).collect();
+        // An older recording, or a fault, leaves requests without a time: then one came after the other.
+        let timed = answered.iter().all(|one| one.at.is_some());
+        for group in grouped(in_order(answered), self.words) {
+            if let Some(at) = group.passed.first().and_then(|first| first.at).filter(|_| timed) {
+                self.at = at;
+            }
             match observed::asks(&group.request) {
                 Asks::Completion => self.model(&group),
                 Asks::Vectors => self.vectors(&group),
@@ -237,11 +268,11 @@ impl<'a> TraceBuilder<'a> {
         self.events.push((self.at, what));
     }
 
-    /// Advances the time by that of the attempts; returns when they began.
-    fn pass(&mut self, attempts: &[Attempt]) -> Duration {
+    /// Advances the time by that of the attempts; returns when they were made.
+    fn pass(&mut self, attempts: &[Attempt]) -> Range<Duration> {
         let began = self.at;
         self.at += attempts.iter().map(|one| one.took).sum::<Duration>();
-        began
+        began..self.at
     }
 
     fn transport(&mut self, target: &str, attempts: &[Attempt]) {

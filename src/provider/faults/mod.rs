@@ -15,7 +15,7 @@ use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::chat::{Message, Role};
 use crate::settings::fault::Stage;
 use crate::settings::{DeclaredFault, FaultKind};
-use crate::transport::{HttpRequest, HttpResponse, PlacedResult, Service, Transport, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Service, Transport, TransportError};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -302,6 +302,8 @@ impl FaultTransport {
                 let late = render::seconds(fault);
                 faults.clock.sleep(late).await;
                 let (placed, result) = self.forward(request).await;
+                // What follows a late answer is sent later than it was recorded.
+                let placed = placed.map(|placed| RecordedPlace { at: None, ..placed });
                 (placed, result.map(|response| HttpResponse { took: response.took.saturating_add(late), ..response }))
             }
             FaultKind::NoEndMarker | FaultKind::NoUsage => {

@@ -37,8 +37,7 @@ impl TraceBuilder<'_> {
             self.ids.insert(id, self.made.len());
             self.made.push((tool.clone(), arguments.clone()));
             // It has no id, because no later message answers it.
-            let (at, id, attempts) = (self.at, String::new(), Vec::new());
-            let call = Waiting { at, completion, id, tool, arguments, attempts, found: None, ran };
+            let call = Waiting { ran, ..Waiting::new(self.at, completion, (String::new(), tool, arguments)) };
             let unshown = || ToolOutcome::Ok(ToolResult::Other(ToolResult::UNSHOWN.into()));
             let outcome = if call.ran.is_some() { self.ran(&call) } else { unshown() };
             // A failure of the provider's tool is no mistake of the model that the agent could correct.
@@ -92,17 +91,7 @@ impl TraceBuilder<'_> {
             self.ids.insert(call.id.clone(), self.made.len());
             self.made.push(made.clone());
             let (tool, arguments) = made;
-            let (id, attempts) = (call.id.clone(), Vec::new());
-            self.waiting.push(Waiting {
-                at: self.at,
-                completion,
-                id,
-                tool,
-                arguments,
-                attempts,
-                found: None,
-                ran: None,
-            });
+            self.waiting.push(Waiting::new(self.at, completion, (call.id.clone(), tool, arguments)));
         }
     }
 

@@ -96,15 +96,9 @@ impl TraceBuilder<'_> {
         }
         self.ids.extend(response.calls.iter().map(|call| call.id.clone()).zip(self.made.len()..));
         self.made.extend(response.calls.iter().map(|call| (call.name.clone(), decoder::document(&call.arguments))));
-        self.waiting.extend(response.calls.iter().map(|call| Waiting {
-            at: self.at,
-            completion: ordinal,
-            id: call.id.clone(),
-            tool: call.name.clone(),
-            arguments: decoder::document(&call.arguments),
-            attempts: Vec::new(),
-            found: None,
-            ran: None,
+        self.waiting.extend(response.calls.iter().map(|call| {
+            let arguments = decoder::document(&call.arguments);
+            Waiting::new(self.at, ordinal, (call.id.clone(), call.name.clone(), arguments))
         }));
     }
 

@@ -63,16 +63,7 @@ impl TraceBuilder<'_> {
         text.trim().clone_into(&mut self.written);
         self.writes_calls = true;
         self.made.push((tool.clone(), arguments.clone()));
-        self.waiting.push(Waiting {
-            at: self.at,
-            completion,
-            id: format!("{OWN_IDS}{completion}"),
-            tool,
-            arguments,
-            attempts: Vec::new(),
-            found: None,
-            ran: None,
-        });
+        self.waiting.push(Waiting::new(self.at, completion, (format!("{OWN_IDS}{completion}"), tool, arguments)));
     }
 
     /// Reads the results of pending calls from texts. Where one text follows several calls, it is not known which is of which.

@@ -11,7 +11,6 @@ use crate::provider::{Attempt, SearchAnswer};
 use crate::trace::{self, CitedPage, ExternalResult, SearchResult, ToolCalled, ToolOutcome, ToolResult, What};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 impl TraceBuilder<'_> {
     /// Reads the results of pending calls from a request.
@@ -155,7 +154,7 @@ impl TraceBuilder<'_> {
         } else if !unseen {
             self.slipped = Some("invalid_arguments");
         }
-        let took: Duration = call.attempts.iter().map(|one| one.took).sum();
+        let took = call.took();
         let called = ToolCalled {
             call: call.completion,
             id: call.id,

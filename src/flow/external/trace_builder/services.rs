@@ -18,7 +18,7 @@ const UNSEEN_VECTORS: &str = "the agent asked for vectors by itself, and what it
 impl TraceBuilder<'_> {
     pub(super) fn search(&mut self, group: &Group) {
         let Some((attempts, result)) = group.observed(observed::search_answer) else { return };
-        let at = self.pass(&attempts);
+        let within = self.pass(&attempts);
         let found = result.as_ref().ok().cloned();
         let question = observed::question(&group.request);
         let free = |call: &Waiting| self.role(&call.tool) == trace::Role::External && call.attempts.is_empty();
@@ -26,14 +26,16 @@ impl TraceBuilder<'_> {
         let place = self.waiting.iter().position(|call| free(call) && asks(call));
         let place = place.or_else(|| self.waiting.iter().position(free));
         if let Some(call) = place.and_then(|place| self.waiting.get_mut(place)) {
-            (call.attempts, call.found) = (attempts, found);
+            call.requested(attempts, within);
+            call.found = found;
             return;
         }
         // The agent searches by itself, without a call of the model.
         let own = self.roles.iter().find(|(_, role)| **role == trace::Role::External);
         let (id, tool) = (String::new(), own.map_or(UNASKED, |(tool, _)| tool).to_owned());
         let (completion, arguments) = (self.completions.saturating_sub(1), json!({ "query": question }));
-        let call = Waiting { at, completion, id, tool, arguments, attempts, found: None, ran: None };
+        let mut call = Waiting::new(within.start, completion, (id, tool, arguments));
+        call.requested(attempts, within);
         let outcome = match (found, &result) {
             (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found)),
             (None, Err(failure)) => failed_with(failure),
@@ -47,12 +49,12 @@ impl TraceBuilder<'_> {
         let Some((tool, arguments)) = mcp::called(&group.request.body) else { return };
         let Some((attempts, result)) = group.observed(observed::tool_answer) else { return };
         let ran = result.unwrap_or_else(|failure| Ran::Failed(failure.message));
-        let at = self.pass(&attempts);
+        let within = self.pass(&attempts);
         let free = |call: &Waiting| is_tool(&call.tool, tool) && !matches!(call.ran, Some(Ran::Done(_)));
         let place = self.waiting.iter().position(|call| free(call) && call.arguments == arguments);
         let place = place.or_else(|| self.waiting.iter().position(free));
         if let Some(call) = place.and_then(|place| self.waiting.get_mut(place)) {
-            call.attempts.extend(attempts);
+            call.requested(attempts, within);
             call.ran = Some(ran);
             return;
         }
@@ -60,7 +62,9 @@ impl TraceBuilder<'_> {
             return;
         }
         let (id, completion, tool) = (String::new(), self.completions.saturating_sub(1), tool.to_owned());
-        let call = Waiting { at, completion, id, tool, arguments, attempts, found: None, ran: Some(ran) };
+        let mut call = Waiting::new(within.start, completion, (id, tool, arguments));
+        call.requested(attempts, within);
+        call.ran = Some(ran);
         let outcome = self.ran(&call);
         self.called(call, outcome);
     }
@@ -68,15 +72,15 @@ impl TraceBuilder<'_> {
     /// Adds attempts to the pending call that they are probably made for: a search, or a call of a tool without a role.
     /// Returns them and the time at which they began if there is none.
     fn within_call(&mut self, attempts: Vec<Attempt>) -> Option<(Duration, Vec<Attempt>)> {
-        let at = self.pass(&attempts);
+        let within = self.pass(&attempts);
         let of_role = |role| self.waiting.iter().position(|call| self.role(&call.tool) == role);
         let place = of_role(trace::Role::Knowledge).or_else(|| of_role(trace::Role::None));
         match place.and_then(|place| self.waiting.get_mut(place)) {
             Some(call) => {
-                call.attempts.extend(attempts);
+                call.requested(attempts, within);
                 None
             }
-            None => Some((at, attempts)),
+            None => Some((within.start, attempts)),
         }
     }
 

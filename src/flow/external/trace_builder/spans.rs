@@ -168,16 +168,11 @@ impl TraceBuilder<'_> {
             }
             Some(Joined::Waiting(_)) if failed.is_none() && result.is_none() && refused.is_none() => return notes,
             Some(Joined::Waiting(waiting)) => self.waiting.remove(waiting),
-            None => Waiting {
-                at: self.at,
-                completion: self.completions.saturating_sub(1),
-                id: ran.id.clone().unwrap_or_default(),
-                tool: ran.tool.clone(),
-                arguments: arguments.clone().unwrap_or_default(),
-                attempts: Vec::new(),
-                found: None,
-                ran: None,
-            },
+            None => {
+                let id = ran.id.clone().unwrap_or_default();
+                let call = (id, ran.tool.clone(), arguments.clone().unwrap_or_default());
+                Waiting::new(self.at, self.completions.saturating_sub(1), call)
+            }
         };
         let other = arguments.filter(|given| *given != call.arguments);
         notes.extend(other.map(|_| contradiction(&call.tool, "has other arguments in its span")));
@@ -304,8 +299,7 @@ impl TraceBuilder<'_> {
             (ToolOutcome::Ok(ToolResult::Other(known)), None, Some(result)) => {
                 if is_knowledge && decoder::passages(&result).is_some() {
                     let at = self.events[place].0;
-                    let waiting =
-                        Waiting { at, completion, id, tool, arguments, attempts: Vec::new(), found: None, ran: None };
+                    let waiting = Waiting::new(at, completion, (id, tool, arguments));
                     let found = self.based(inner, |builder| builder.outcome(&waiting, result));
                     if let What::ToolCalled(call) = &mut self.events[place].1 {
                         call.outcome = found;
