@@ -7,7 +7,7 @@
 use super::{TrialResult, TrialResults, TrialRow};
 use crate::metric::taken::{Charged, Taken, plus};
 use crate::plan::{Plan, Planned, PlannedTrial};
-use crate::trace::Trace;
+use crate::trace::{Mode, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -145,6 +145,13 @@ impl Sum {
 
     /// Reason why the cost of these trials is unknown.
     fn why_not(&self, plan: &Plan) -> String {
+        if plan.mode == Some(Mode::Imported) {
+            return if self.input.is_some() && self.output.is_some() {
+                "`prices` has no price, or several, of a model that completions name".to_owned()
+            } else {
+                "completions do not say their tokens".to_owned()
+            };
+        }
         let unknown = || {
             self.unknown_of.iter().flat_map(|(scenario, variants)| variants.iter().map(|variant| (*scenario, variant)))
         };
@@ -179,9 +186,9 @@ mod tests {
     use crate::gate::{Evaluation, evaluate};
     use crate::metric::sample::{good, plan};
     use crate::plan::{NamedRetrieval, Plan, VariantSettings};
-    use crate::settings::price::Price;
+    use crate::settings::price::{Price, Prices};
     use crate::settings::{ManagedRetrievalSettings, ModelSettings};
-    use crate::trace::{ManagedAnswer, Reply, ToolOutcome, ToolResult, Trace, What};
+    use crate::trace::{ManagedAnswer, Mode, Reply, ToolOutcome, ToolResult, Trace, What};
 
     fn asking(provider: &str) -> Plan {
         let mut plan = plan("[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]", "[]", 2);
@@ -194,6 +201,7 @@ mod tests {
 
     fn run(plan: &Plan, change: impl Fn(&mut Option<u64>)) -> Evaluation {
         let mut traces: Vec<Trace> = (0..2).map(|place| good(plan, place)).collect();
+        traces.iter_mut().for_each(|trace| trace.evidence.mode = plan.mode.unwrap_or(trace.evidence.mode));
         for event in &mut traces[1].events {
             if let What::ModelCalled(called) = &mut event.what
                 && let Reply::Completion(done) = &mut called.reply
@@ -292,7 +300,11 @@ mod tests {
         assert_eq!(run(&asking("other"), |_| ()).spending.run.not_measured, "no price of other/m");
         let mut nameless = asking("acme");
         nameless.scenarios[0].variants[0].settings = None;
-        let why = run(&nameless, |_| ()).spending.run.not_measured;
-        assert_eq!(why, "the plan does not say which model was asked");
+        let why = |plan: &Plan| run(plan, |_| ()).spending.run.not_measured;
+        assert_eq!(why(&nameless), "the plan does not say which model was asked");
+        let imported = Plan { mode: Some(Mode::Imported), prices: Prices::default(), ..nameless };
+        assert_eq!(why(&imported), "`prices` has no price, or several, of a model that completions name");
+        let silent = run(&imported, |output| *output = None).spending.run.not_measured;
+        assert_eq!(silent, "completions do not say their tokens");
     }
 }
