@@ -133,6 +133,41 @@ fn a_marked_result_that_only_an_input_shows_has_failed_and_a_run_without_an_id_i
 }
 
 #[test]
+fn results_with_ids_of_no_call_belong_to_the_calls_in_order_and_steps_without_words_are_no_conversation() {
+    let chat = |input: Value, output: Value| {
+        json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.input.messages": input,
+            "gen_ai.output.messages": [output]})
+    };
+    let call = |id: &str, word: &str| json!({"type": "tool_call", "id": id, "name": "find", "arguments": {"q": word}});
+    let result = |id: &str, text: &str| json!({"role": "tool", "parts": [{"type": "tool_call_response", "id": id, "response": text}]});
+    let asked = json!({"role": "user", "content": "Why?"});
+    let calls = json!({"role": "assistant", "parts": [call("fc1", "a"), call("fc2", "b")]});
+    let file = spans(
+        0,
+        &json!({}),
+        [
+            json!({"gen_ai.operation.name": "invoke_agent"}),
+            chat(json!([asked]), calls.clone()),
+            json!({"gen_ai.operation.name": "embeddings"}),
+            chat(
+                json!([asked, calls, result("call_1", "A"), result("call_2", "B")]),
+                json!({"role": "assistant", "content": "So."}),
+            ),
+        ],
+    );
+    let step = json!({"openinference.span.kind": "CHAIN", "input.value": {"nodes": ["<Document>"]}, "output.value": ["<Node>"]});
+    let vectors = json!({"openinference.span.kind": "EMBEDDING"});
+    let index = spans(1, &json!({}), [step.clone(), step.clone(), vectors, step]);
+    let project = Project::starter();
+    project.write("log.json", &format!("{file}\n{index}\n"));
+    let outcome = project.run(&["score", "--import", "log.json"]);
+    assert!(outcome.stderr.contains("1 of other work, left out"), "{}", outcome.stderr);
+    let traces = project.traces();
+    let results: Vec<&Value> = events(&traces[0], "tool_called").map(|call| &call["outcome"]["ok"]["other"]).collect();
+    assert_eq!((traces.len(), results), (1, vec![&json!("A"), &json!("B")]), "{}", outcome.stderr);
+}
+
+#[test]
 fn multipart_bodies_of_several_requests_are_one_import_and_what_is_no_run_is_listed() {
     let whole = fs::read_to_string(capture("langsmith-multipart.bin")).expect("a capture");
     let boundary = whole.lines().next().expect("a boundary").to_owned();

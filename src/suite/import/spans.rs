@@ -16,7 +16,7 @@ use crate::trace::spans::{self, Found, Operation, REWARD, SpanOperation, SpanTur
 use crate::trace::text::plural;
 use crate::trace::{Member, What};
 use events::Events;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What an instrumented agent shows in any case.
 const SHOWN: [Member; 6] =
@@ -50,12 +50,10 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
         )
     });
     let (mut records, mut others) = (Vec::new(), 0);
-    // A tool's server starts a new trace if its client passes none on.
-    let is_of_server = |story: &Story| story.operations.iter().all(|done| done.is_of_server);
-    let ended_well = || stories.iter().filter(|story| !is_of_server(story) && !has_failed(&spans::turns(story)));
+    let ended_well = || stories.iter().filter(|story| !is_other_work(story) && !has_failed(&spans::turns(story)));
     let known = Known::of(ended_well().map(has_contents));
     for story in stories {
-        if is_of_server(&story) {
+        if is_other_work(&story) {
             others += 1;
             continue;
         }
@@ -97,11 +95,27 @@ fn first(remarks: &[String]) -> String {
     if more > 0 { format!("{named}; and {more} more") } else { named }
 }
 
+/// Whether a trace is no conversation: it is of a tool's server, which starts a new one if its client passes none on, or of
+/// steps that were asked nothing in words, such as the splitting of documents for an index, and of their vectors.
+fn is_other_work(story: &Story) -> bool {
+    let is_step = |done: &SpanOperation| match &done.operation {
+        Operation::Vectors => true,
+        Operation::Agent { asked, is_chain, .. } => {
+            let is_data =
+                |asked: &String| matches!(serde_json::from_str(asked), Ok(Value::Object(_) | Value::Array(_)));
+            *is_chain && (done.within.is_some() || asked.as_ref().is_some_and(is_data))
+        }
+        _ => false,
+    };
+    let is_graded = story.task.is_some() || story.reward.is_some();
+    story.operations.iter().all(|done| done.is_of_server) || !is_graded && story.operations.iter().all(is_step)
+}
+
 /// Whether a span of the story holds messages.
 fn has_contents(story: &Story) -> bool {
     let captured = |done: &SpanOperation| match &done.operation {
         Operation::Completed(completed) => completed.input.is_some() || completed.output.is_some(),
-        Operation::Agent { asked, answered } => asked.is_some() || answered.is_some(),
+        Operation::Agent { asked, answered, .. } => asked.is_some() || answered.is_some(),
         _ => false,
     };
     story.operations.iter().any(captured)

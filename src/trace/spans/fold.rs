@@ -9,6 +9,7 @@ impl Story {
     /// Marks operations that two spans report: the one that counts gets what only the other says.
     pub(super) fn fold(&mut self) {
         self.fold_within();
+        self.fold_same_answers();
         self.fold_runs(is_side_by_side);
         self.fold_ranked();
     }
@@ -91,6 +92,31 @@ impl Story {
         }
     }
 
+    /// Completions with one answer that two instrumentations report side by side: the longer one counts. A client's own
+    /// span need not be within that of its instrumentation.
+    fn fold_same_answers(&mut self) {
+        for place in 0..self.operations.len() {
+            let inner = self.operations[place].clone();
+            let Operation::Completed(completed) = &inner.operation else { continue };
+            if completed.id.is_none() || inner.is_repeated {
+                continue;
+            }
+            let end =
+                |done: &SpanOperation| done.at_ns.saturating_add(done.took_us.saturating_add(1).saturating_mul(1_000));
+            let is_same = |at: &usize| {
+                let outer = &self.operations[*at];
+                matches!(&outer.operation, Operation::Completed(one) if one.id == completed.id)
+                    && (*at != place && !outer.is_repeated && outer.is_timed && inner.is_timed)
+                    && (outer.at_ns <= inner.at_ns && end(&inner) <= end(outer))
+            };
+            let Some(outer) = (0..self.operations.len()).find(is_same) else { continue };
+            self.operations[place].is_repeated = true;
+            if let Operation::Completed(outer) = &mut self.operations[outer].operation {
+                complete(outer, completed.clone());
+            }
+        }
+    }
+
     /// Deeds that two instrumentations report, one around the other: the outer one counts.
     fn fold_within(&mut self) {
         for place in 0..self.operations.len() {
@@ -143,6 +169,7 @@ fn run(outer: &mut Ran, inner: Ran) {
 
 fn complete(outer: &mut Completed, inner: Completed) {
     *outer = Completed {
+        id: outer.id.take().or(inner.id),
         model: std::mem::take(&mut outer.model),
         input: outer.input.take().or(inner.input),
         output: outer.output.take().or(inner.output),
@@ -152,4 +179,29 @@ fn complete(outer: &mut Completed, inner: Completed) {
         cache_write_tokens: outer.cache_write_tokens.or(inner.cache_write_tokens),
         output_tokens: outer.output_tokens.or(inner.output_tokens),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Span, stories};
+    use serde_json::json;
+
+    #[test]
+    fn one_answer_that_two_siblings_report_counts_once_and_a_later_one_with_its_id_too() {
+        let span = |id: &str, (start_ns, end_ns): (u64, u64), more: serde_json::Value| {
+            let mut attributes = json!({"gen_ai.operation.name": "chat", "gen_ai.response.id": "r1"});
+            attributes.as_object_mut().expect("attributes").extend(more.as_object().expect("members").clone());
+            let attributes = attributes.as_object().expect("attributes").clone();
+            Span { trace: "t".into(), id: id.into(), start_ns, end_ns, attributes, ..Span::default() }
+        };
+        let shown =
+            span("a", (1_000, 9_000), json!({"gen_ai.output.messages": [{"role": "assistant", "content": "So."}]}));
+        let client = span("b", (2_000, 8_000), json!({"gen_ai.usage.input_tokens": 7}));
+        let later = span("c", (20_000, 30_000), json!({}));
+        let story = stories(vec![client, shown, later], &[]).remove(0);
+        let completions: Vec<_> = story.completions().map(|done| (done.at_ns, &done.operation)).collect();
+        assert_eq!(completions.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [1_000, 20_000]);
+        let super::Operation::Completed(one) = completions[0].1 else { panic!("{completions:?}") };
+        assert_eq!((one.input_tokens, one.output.is_some()), (Some(7), true));
+    }
 }

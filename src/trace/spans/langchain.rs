@@ -80,14 +80,21 @@ mod tests {
     #[test]
     fn an_agent_is_asked_and_answers_by_messages_as_dictionaries_and_by_inputs_and_outputs() {
         let said = |kind: &str, content: &str| json!({"type": kind, "data": {"type": kind, "content": content}});
-        for attributes in [
-            json!({"openinference.span.kind": "CHAIN", "input.value": json!({"messages": [said("human", "Why?")]}).to_string(),
-                "output.value": json!({"messages": [said("human", "Why?"), said("ai", "So.")]}).to_string()}),
-            json!({"traceloop.span.kind": "workflow",
-                "traceloop.entity.input": json!({"inputs": "Why?", "kwargs": {"name": "RunnableSequence"}}).to_string(),
-                "traceloop.entity.output": json!({"outputs": "So.", "kwargs": {"tags": []}}).to_string()}),
+        for (attributes, is_chain) in [
+            (
+                json!({"openinference.span.kind": "CHAIN",
+                    "input.value": json!({"messages": [said("human", "Why?")]}).to_string(),
+                    "output.value": json!({"messages": [said("human", "Why?"), said("ai", "So.")]}).to_string()}),
+                true,
+            ),
+            (
+                json!({"traceloop.span.kind": "workflow",
+                    "traceloop.entity.input": json!({"inputs": "Why?", "kwargs": {"name": "Sequence"}}).to_string(),
+                    "traceloop.entity.output": json!({"outputs": "So.", "kwargs": {"tags": []}}).to_string()}),
+                false,
+            ),
         ] {
-            let agent = Operation::Agent { asked: Some("Why?".into()), answered: Some("So.".into()) };
+            let agent = Operation::Agent { asked: Some("Why?".into()), answered: Some("So.".into()), is_chain };
             assert_eq!(meaning::of(&span(&attributes)), Some(agent), "{attributes}");
         }
     }
@@ -107,7 +114,7 @@ mod tests {
         let turn = turns(&stories(vec![pipeline, completion], &[])[0]).remove(0);
         assert_eq!((turn.query.as_deref(), turn.answer.as_deref()), (Some("Why?"), Some(words)));
         let task = json!({"openinference.span.kind": "AGENT", "input.value": json!({"task": "Why?", "stream": false}).to_string()});
-        let asked = Operation::Agent { asked: Some("Why?".into()), answered: None };
+        let asked = Operation::Agent { asked: Some("Why?".into()), answered: None, is_chain: false };
         assert_eq!(meaning::of(&span(&task)), Some(asked));
     }
 

@@ -22,6 +22,8 @@ pub(crate) enum Operation {
         asked: Option<String>,
         /// The agent's words.
         answered: Option<String>,
+        /// Whether it is a step of some work, which need not be an agent's.
+        is_chain: bool,
     },
     Completed(Completed),
     Ran(Ran),
@@ -34,6 +36,8 @@ pub(crate) enum Operation {
 /// A completion of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Completed {
+    /// Id of the answer, if it is given.
+    pub(crate) id: Option<String>,
     pub(crate) model: String,
     /// `None` if contents are not captured.
     pub(crate) input: Option<Vec<Said>>,
@@ -108,6 +112,7 @@ pub(super) fn of(span: &Span) -> Option<Operation> {
                     ],
                     false,
                 ),
+                is_chain: kind.eq_ignore_ascii_case("chain"),
             }
         }
         // Instrumentations have operations of their own for it, or none: `running tool`, MCP's `tools/call`.
@@ -182,6 +187,7 @@ fn completed(span: &Span) -> Completed {
     ];
     let finish = first(attributes, &finish).map(parsed).map(|value| plain(value.get(0).unwrap_or(&value)));
     Completed {
+        id: words(attributes, &["gen_ai.response.id"]).filter(|id| !id.is_empty()).map(str::to_owned),
         model: words(
             attributes,
             &["gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name"],
@@ -208,6 +214,7 @@ fn completed(span: &Span) -> Completed {
         cache_write_tokens: number(&[
             "gen_ai.usage.cache_creation.input_tokens",
             "gen_ai.usage.cache_creation_input_tokens",
+            "gen_ai.usage.cache_write.input_tokens",
             "llm.token_count.prompt_details.cache_write",
             "ai.usage.inputTokenDetails.cacheWriteTokens",
         ])

@@ -6,7 +6,7 @@
 
 use super::langchain::{is_failed, unwrapped};
 use super::{Attributes, parsed};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Parts of a flattened name that are read; names with more are not messages.
 const MOST_PARTS: usize = 16;
@@ -67,12 +67,13 @@ pub(super) fn messages(value: &Value) -> Vec<Said> {
 
 /// Whether a value is a message, or a list that has one.
 fn holds_messages(value: &Value) -> bool {
-    const MEMBERS: [&str; 8] =
-        ["role", "content", "parts", "contents", "message", "messages", "tool_calls", "tool.name"];
+    const MEMBERS: [&str; 9] =
+        ["role", "content", "parts", "contents", "message", "messages", "tool_calls", "tool.name", "call_id"];
     match value {
         Value::Array(items) => items.iter().any(|item| item.is_object() && holds_messages(item)),
         Value::Object(object) => {
-            MEMBERS.iter().any(|name| object.contains_key(*name)) || unwrapped(object).is_some_and(holds_messages)
+            MEMBERS.iter().any(|name| object.contains_key(*name))
+                || unwrapped(object).or_else(|| items(object)).is_some_and(holds_messages)
         }
         _ => false,
     }
@@ -138,9 +139,12 @@ fn collect(value: &Value, said: &mut Vec<Said>) {
             if let Some(inner) = unwrapped(object) {
                 return collect(inner, said);
             }
-            match object.get("messages") {
+            match object.get("messages").or_else(|| items(object)) {
                 Some(inner) => collect(inner, said),
-                None => message(object, said),
+                None => match item(object) {
+                    Some(one) => said.push(one),
+                    None => message(object, said),
+                },
             }
         }
         Value::Null => {}
@@ -148,12 +152,42 @@ fn collect(value: &Value, said: &mut Vec<Said>) {
     }
 }
 
+/// The items of a request to OpenAI's Responses API, or of its answer.
+fn items(object: &Map<String, Value>) -> Option<&Value> {
+    let listed = ["input", "output"].into_iter().find_map(|name| object.get(name).filter(|items| items.is_array()));
+    listed.filter(|_| !["role", "content", "call_id"].iter().any(|name| object.contains_key(*name)))
+}
+
+/// An item of that API which is a call or a result: `function_call`, `custom_tool_call_output`, `shell_call`, ….
+fn item(object: &Map<String, Value>) -> Option<Said> {
+    let text = |name: &str| object.get(name).and_then(Value::as_str);
+    let (id, kind) = (text("call_id")?.to_owned(), text("type")?);
+    if kind.ends_with("_output") {
+        let text = object.get("output").map(plain).unwrap_or_default();
+        return Some(Said { role: "tool".to_owned(), text, answers: Some(id), ..Said::default() });
+    }
+    let given =
+        ["arguments", "input", "action", "operation"].into_iter().find_map(|name| Some((name, object.get(name)?)));
+    let arguments = match given {
+        Some(("input", input)) => json!({ "input": input }),
+        Some((_, given)) => parsed(given),
+        None => json!({}),
+    };
+    let tool = text("name").unwrap_or(kind.strip_suffix("_call")?).to_owned();
+    let calls = vec![Call { id, tool, arguments }];
+    Some(Said { role: "assistant".to_owned(), calls, ..Said::default() })
+}
+
 fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
     let text = |names: &[&str]| names.iter().find_map(|name| object.get(*name)?.as_str());
     let role = text(&["role", "type"]).unwrap_or_default().to_ascii_lowercase();
     let mut one = Said { role, ..Said::default() };
     let mut results = Vec::new();
-    for name in ["content", "parts", "contents"] {
+    // Some instrumentations write what they say twice, as parts and as a text.
+    for name in ["contents", "parts", "content"] {
+        if !one.text.is_empty() || !one.calls.is_empty() || !results.is_empty() {
+            break;
+        }
         match object.get(name) {
             Some(Value::Array(parts)) => parts.iter().for_each(|item| part(item, &mut one, &mut results)),
             Some(Value::Null) | None => {}
@@ -238,12 +272,12 @@ pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The texts in a value, at any depth.
-fn texts(value: &Value) -> Vec<&str> {
+/// The texts in a value, at any depth, with those in lists or without.
+fn texts(value: &Value, with_lists: bool) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
-        Value::Array(items) => items.iter().flat_map(texts).collect(),
-        Value::Object(members) => members.values().flat_map(texts).collect(),
+        Value::Array(items) if with_lists => items.iter().flat_map(|one| texts(one, true)).collect(),
+        Value::Object(members) => members.values().flat_map(|one| texts(one, with_lists)).collect(),
         _ => Vec::new(),
     }
 }
@@ -253,7 +287,7 @@ pub(super) fn prints(json: &str, said: &str) -> bool {
     let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(json) else { return false };
     let escaped = said.replace('\\', r"\\").replace('\n', r"\n").replace('\r', r"\r").replace('\t', r"\t");
     let quoted = [format!("='{escaped}'"), format!("=\"{escaped}\""), format!("='{}'", escaped.replace('\'', r"\'"))];
-    texts(&value).iter().any(|text| quoted.iter().any(|quoted| text.contains(quoted)))
+    texts(&value, true).iter().any(|text| quoted.iter().any(|quoted| text.contains(quoted)))
 }
 
 /// The words of a user (or of the agent) in an agent's input (or output): the last message of theirs; else a text, or
@@ -279,12 +313,49 @@ pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
         if let Some(inner) = known.filter(|inner| !inner.is_null()) {
             return words_in(inner, user);
         }
-        // The parts of a pipeline may all be asked the same.
-        let texts = texts(&read);
-        if let Some(asked) = texts.first().filter(|asked| user && texts.iter().all(|text| text == *asked)) {
-            return Some((*asked).to_owned());
+        // The parts of a pipeline may all be asked the same. What is in lists is data.
+        let asked = texts(&read, false);
+        if user
+            && let [first, ..] = asked.as_slice()
+            && asked.iter().all(|text| text == first)
+        {
+            return Some((*first).to_owned());
         }
     }
     let words = if read.is_string() { plain(&read) } else { plain(value) };
     (!words.is_empty() && words != "null").then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_of_responses_are_calls_and_results_alone_and_within_a_request_or_an_answer() {
+        let items = json!([
+            {"role": "user", "content": "Why?"},
+            {"type": "reasoning", "id": "rs1", "summary": []},
+            {"type": "function_call", "id": "fc1", "call_id": "c1", "name": "look", "arguments": "{\"q\":\"x\"}"},
+            {"type": "shell_call", "call_id": "c2", "action": {"commands": ["ls"]}},
+            {"type": "function_call_output", "call_id": "c1", "output": "so"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "So."}]}
+        ]);
+        for value in [items.clone(), json!({"input": items, "model": "m"}), json!({"id": "r", "output": items})] {
+            let said = messages(&value.to_string().into());
+            let calls: Vec<_> = said.iter().flat_map(|one| &one.calls).cloned().collect();
+            let call = |id: &str, tool: &str, arguments: Value| Call { id: id.into(), tool: tool.into(), arguments };
+            let made = [call("c1", "look", json!({"q": "x"})), call("c2", "shell", json!({"commands": ["ls"]}))];
+            assert_eq!(calls, made, "{value}");
+            let result = said.iter().find(|one| one.role == "tool").expect("a result");
+            assert_eq!((result.answers.as_deref(), result.text.as_str()), (Some("c1"), "so"));
+            assert_eq!(words_in(&value, true).as_deref(), Some("Why?"));
+            assert_eq!(words_in(&value, false).as_deref(), Some("So."));
+        }
+    }
+
+    #[test]
+    fn words_that_stand_twice_in_a_message_are_read_once() {
+        let twice = json!({"role": "assistant", "content": "So.", "contents": [{"message_content": {"type": "text", "text": "So."}}]});
+        assert_eq!(messages(&twice)[0].text, "So.");
+    }
 }

@@ -36,7 +36,7 @@ pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
     let outer = |place: usize| story.around(place).filter(is_agent).last();
     let mut turns: Vec<SpanTurn> = Vec::new();
     for (place, done) in story.operations.iter().enumerate() {
-        let Operation::Agent { asked, answered } = &done.operation else { continue };
+        let Operation::Agent { asked, answered, .. } = &done.operation else { continue };
         if outer(place).is_some() {
             continue;
         }

@@ -105,6 +105,8 @@ impl<'s> Events<'s> {
         let shown = &input[asked.map_or(0, |asked| asked + 1)..];
         let ids: BTreeSet<&str> = shown.iter().flat_map(|said| &said.calls).map(|call| call.id.as_str()).collect();
         let mut claimed = BTreeSet::new();
+        let results = shown.iter().filter_map(|said| said.answers.as_deref()).filter(|id| !ids.contains(id));
+        self.take_ids(&results.collect::<Vec<_>>());
         for (at, said) in input.iter().enumerate() {
             for call in said.calls.iter().filter(|_| asked.is_none_or(|asked| at > asked)) {
                 self.shown(done.at_ns, call, &ids, &mut claimed);

@@ -78,6 +78,24 @@ impl Events<'_> {
         }
     }
 
+    /// Gives the calls of the last completion the ids of their results, where an instrumentation writes others: ids of no
+    /// known call, as many as there are calls without a result.
+    pub(super) fn take_ids(&mut self, results: &[&str]) {
+        let is_known =
+            |id: &str| self.events.iter().any(|event| matches!(&event.what, What::ToolCalled(call) if call.id == id));
+        let unknown: Vec<&str> = results.iter().copied().filter(|id| !id.is_empty() && !is_known(id)).collect();
+        let is_last = |place: &usize| {
+            let called = |call: &ToolCalled| call.call + 1 == self.completions && !call.id.is_empty();
+            *place >= self.first && matches!(&self.events[*place].what, What::ToolCalled(call) if called(call))
+        };
+        let waiting: Vec<usize> = self.waiting.iter().copied().filter(is_last).collect();
+        for (place, id) in waiting.iter().zip(&unknown).filter(|_| waiting.len() == unknown.len()) {
+            if let What::ToolCalled(call) = &mut self.events[*place].what {
+                (*id).clone_into(&mut call.id);
+            }
+        }
+    }
+
     /// Takes the first call without a result that has this id, or this name where one of the two has no id: of this turn,
     /// else of an earlier one. Of several in the turn, the one with these arguments comes first.
     pub(super) fn call_of(&mut self, id: Option<&str>, tool: Option<&str>, with: Option<&Value>) -> Option<usize> {
