@@ -96,19 +96,31 @@ fn first(remarks: &[String]) -> String {
 }
 
 /// Whether a trace is no conversation: it is of a tool's server, which starts a new one if its client passes none on, or of
-/// steps that were asked nothing in words, such as the splitting of documents for an index, and of their vectors.
+/// steps that were asked nothing in words and gave something, such as the splitting of documents for an index, and of their
+/// vectors. A step that failed may be an agent that did not reach its first completion.
 fn is_other_work(story: &Story) -> bool {
     let is_step = |done: &SpanOperation| match &done.operation {
         Operation::Vectors => true,
-        Operation::Agent { asked, is_chain, .. } => {
-            let is_data =
-                |asked: &String| matches!(serde_json::from_str(asked), Ok(Value::Object(_) | Value::Array(_)));
-            *is_chain && (done.within.is_some() || asked.as_ref().is_some_and(is_data))
+        Operation::Agent { asked, answered, is_chain } => {
+            let ended_well = done.failed.is_none() && answered.is_some();
+            *is_chain && (done.within.is_some() || ended_well && asked.as_deref().is_some_and(is_data))
         }
         _ => false,
     };
     let is_graded = story.task.is_some() || story.reward.is_some();
     story.operations.iter().all(|done| done.is_of_server) || !is_graded && story.operations.iter().all(is_step)
+}
+
+/// Whether a query is JSON without a text outside its lists.
+fn is_data(query: &str) -> bool {
+    fn has_text(value: &Value) -> bool {
+        match value {
+            Value::String(_) => true,
+            Value::Object(members) => members.values().any(has_text),
+            _ => false,
+        }
+    }
+    serde_json::from_str(query).is_ok_and(|read: Value| (read.is_object() || read.is_array()) && !has_text(&read))
 }
 
 /// Whether a span of the story holds messages.

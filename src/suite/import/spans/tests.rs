@@ -217,3 +217,22 @@ fn runs_of_one_time_come_in_one_order_whatever_the_order_of_the_file() {
     let times: Vec<_> = calls(&[agent(), one, other]).iter().map(|call| (call.began_us, call.took_us)).collect();
     assert_eq!(times, [(Some(1_000_000), 1_000_000); 2]);
 }
+
+#[test]
+fn steps_alone_are_a_conversation_if_they_failed_gave_nothing_or_were_asked_in_words() {
+    let nodes = json!({"nodes": ["<Document(id_=kettle)>"]});
+    let step = |input: &Value, output: Option<&str>, status: &Value| {
+        let mut told = json!({"openinference.span.kind": "CHAIN", "input.value": input.to_string()});
+        if let Some(output) = output {
+            told["output.value"] = output.into();
+        }
+        let mut step = span(1, (0.0, 9.0), &told);
+        step["status"] = status.clone();
+        read(&[step]).len()
+    };
+    let (ok, failed) = (json!({"code": 1}), json!({"code": 2, "message": "KeyError"}));
+    assert_eq!(step(&nodes, Some("[\"<TextNode>\"]"), &ok), 0, "documents split for an index");
+    assert_eq!(step(&nodes, Some("[]"), &failed), 1);
+    assert_eq!(step(&nodes, None, &ok), 1);
+    assert_eq!(step(&json!({"issue": "Where is it?", "customer": "Ada"}), Some("Here."), &ok), 1);
+}
