@@ -106,14 +106,37 @@ pub(super) fn scaled(word: &str, after: &str) -> (f64, Option<Unit>, usize) {
     }
 }
 
-/// The unit of time behind a unit: `/h`, ` per day`, ` a month`, ` im Monat`.
-pub(super) fn said_per(after: &str) -> Option<Unit> {
+/// A night is as long as a day: hotels say both.
+const NIGHTS: &[&str] =
+    &["night", "nights", "nacht", "nuit", "nuitée", "noche", "notte", "noite", "natt", "nat", "noc", "gece"];
+
+/// The units that the text behind a unit says it is of: `/h`, ` per day`, ` a kilo`, `/kg/day`, ` im Monat`. Persons and
+/// pieces, which have many names, are passed over: ` per person per night`.
+pub(super) fn said_per(after: &str) -> Vec<Unit> {
     static PER: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?:\s?/\s?| (?:per|an?|each|every|pro|je|im|am|par|por|al|all') ?)(\p{L}+)")
+        Regex::new(r"^(?:\s?/\s?| (?:per|an?|each|every|pro|je|im|am|par|por|al|all') ?)(\p{L}+[²³23]?)")
             .expect("an expression")
     });
-    let word = PER.captures(after)?.get(1)?.as_str();
-    unit_of(word).filter(|(base, _)| is_of_time(base))
+    let (mut found, mut from) = (Vec::new(), 0);
+    while let Some(word) = PER.captures(&after[from..]).and_then(|parts| parts.get(1)) {
+        found.extend(divisor(word.as_str()));
+        from += word.end();
+    }
+    found
+}
+
+/// The unit that an amount may be per. Other letters alone are also months, years and millions, and `a bit` and `a bar` are
+/// no measures.
+fn divisor(word: &str) -> Option<Unit> {
+    if NIGHTS.contains(&word.to_lowercase().as_str()) {
+        return Some(("s", 86400.0));
+    }
+    let is_long = word.chars().count() > 1;
+    unit_of(word).filter(|(base, _)| match *base {
+        "%" | "bit" | "cent" | "Pa" => false,
+        "g" | "l" => true,
+        base => is_long || is_of_time(base),
+    })
 }
 
 /// Words before a number that names a place or a version, and counts nothing.

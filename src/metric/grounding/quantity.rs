@@ -20,8 +20,8 @@ pub(super) struct Quantity {
     pub values: Vec<f64>,
     /// The base unit.
     pub unit: Option<&'static str>,
-    /// The base unit of time that it is said of, and the factor to it: `month` of `30 euros a month`.
-    pub per: Option<(&'static str, f64)>,
+    /// The base units that it is per, and the factors to them: `month` of `30 euros a month`.
+    pub per: Vec<(&'static str, f64)>,
     /// Whether its unit is written `h`, which may also be a time of day: `9–17 h`.
     hours: bool,
     /// Whether it is a bare whole number without separator, scale or unit.
@@ -125,7 +125,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
         {
             (unit, end) = (Some(known), from + length);
         }
-        let per = unit.and_then(|_| said_per(&text[end..]));
+        let per = unit.map_or_else(Vec::new, |_| said_per(&text[end..]));
         let written: String = number.as_str().chars().map(ascii_digit).collect();
         let (readings, decimals) = match readings(&written) {
             // `1,250` of an English text is no 1.25.
@@ -265,7 +265,7 @@ impl Quantity {
             end,
             values,
             unit,
-            per: None,
+            per: Vec::new(),
             hours: false,
             bare: false,
             is_label: false,
@@ -305,12 +305,17 @@ impl Quantity {
             (Some(one), Some(other)) if !are_one_unit(one, other) => return false,
             _ => {}
         }
-        match (self.per, source.per) {
-            (Some((one, _)), Some((other, _))) if one != other => return false,
-            (Some((_, mine)), Some((_, theirs))) if !equal(mine, theirs) => {
-                return any(&|value, other| equal(value / mine, other / theirs));
+        if !self.per.is_empty() && !source.per.is_empty() {
+            let of_both = |(base, mine): &(&str, f64)| {
+                let (_, theirs) = source.per.iter().find(|(other, _)| other == base)?;
+                Some(mine / theirs)
+            };
+            let Some(ratio) = self.per.iter().filter_map(of_both).reduce(|one, other| one * other) else {
+                return false;
+            };
+            if !equal(ratio, 1.0) {
+                return any(&|value, other| equal(value / ratio, other));
             }
-            _ => {}
         }
         let same_unit = self.unit.is_some() == source.unit.is_some();
         any(&|value, other| {

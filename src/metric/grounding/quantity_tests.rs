@@ -216,6 +216,37 @@ fn a_unit_behind_adjectives_is_the_unit_of_its_number() {
 }
 
 #[test]
+fn what_an_amount_is_per_agrees_if_both_say_it_by_measure_and_by_time() {
+    for (answer, source) in [
+        ("18 euros a night", "18 euros per day"),
+        ("126 Euro pro Woche", "18 Euro pro Nacht"),
+        ("25 € je kg", "25 euros a kilo"),
+        ("9 €/m²", "9 € per m2"),
+        ("1 g/cm³", "1000 kg/m³"),
+        ("10 mg a day", "10 mg/kg/day"),
+        ("10 mg a day per kg", "10 mg/kg per day"),
+        ("60 euros a night per person", "60 euros per person per night"),
+        ("60 euros a night", "60 euros per person"),
+        ("$5/m", "$5 a month"),
+        ("5 euros a bit", "5 euros a month"),
+    ] {
+        assert!(agrees(answer, source), "{answer} | {source}");
+    }
+    for (answer, source) in [
+        ("18 euros a week", "18 euros a night"),
+        ("18 euros an hour", "18 euros per kilo"),
+        ("60 euros per person a week", "60 euros per person per night"),
+        ("25 euros per gram", "25 euros per kilo"),
+        ("$3 a gallon", "$3 a litre"),
+        ("0.30 € per MWh", "0.30 €/kWh"),
+        ("5 mg/ml", "5 mg/dl"),
+        ("9 €/m²", "9 € per mile"),
+    ] {
+        assert!(!agrees(answer, source), "{answer} | {source}");
+    }
+}
+
+#[test]
 fn a_unit_behind_other_words_is_not_that_of_a_number() {
     for text in [
         "2 meals a day", "30 per day", "5 stores this week", "2 of those days", "3 half days", "100 square inches",

@@ -51,7 +51,7 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("g", &["g", "gram", "grams", "gramm"], 1.0),
     ("g", &["mg", "milligram", "milligrams"], 1e-3),
     ("g", &["µg", "μg", "mcg", "microgram", "micrograms"], 1e-6),
-    ("g", &["kg", "кг", "kilogram", "kilograms", "kilogramm"], 1e3),
+    ("g", &["kg", "кг", "kilo", "kilos", "kilogram", "kilograms", "kilogramm"], 1e3),
     ("g", &["tonne", "tonnes"], 1e6),
     ("pound", &["lb", "lbs"], 1.0),
     ("pounds", &["pounds"], 1.0),
