@@ -157,11 +157,13 @@ async fn find_out(target: &AgentTarget, given: &Init, question: &str) -> Result<
 async fn second(target: &AgentTarget, met: &Met, question: &str) -> Result<(Vec<Passed>, bool), Problem> {
     let echo: Arc<dyn Transport> = Arc::new(Echo::new(met.passed.clone()));
     let again = target.contact(echo, true).await.map_err(not_reached)?;
-    let mut reset = false;
-    if met.path.is_some() && !target.command.is_empty() {
-        let (reply, passed) = again.send(plain("POST", "/reset")).await;
-        reset = passed.is_empty() && reply.is_ok_and(|reply| (200..300).contains(&reply.status));
-    }
+    let accepts = async |path: &str| {
+        let (reply, passed) = again.send(plain("POST", path)).await;
+        passed.is_empty() && reply.is_ok_and(|reply| (200..300).contains(&reply.status))
+    };
+    // An agent that accepts any path need not have this one. The other path comes first: what it does is cleared.
+    let is_server = met.path.is_some() && !target.command.is_empty();
+    let reset = is_server && !accepts("/ragcheck-no-such-path").await && accepts("/reset").await;
     // A time in seconds differs between the two questions.
     RealClock::start().sleep(Duration::from_millis(1100)).await;
     let path = met.path.as_deref().unwrap_or_default();

@@ -99,7 +99,8 @@ impl Work<'_> {
         self.replay_from(self.trial.recorded()?, false).await
     }
 
-    /// Replays a recording; `verifies` one that was just made, in a process that no other trial ran in.
+    /// Replays a recording; `verifies` one that was just made, in a process that no other trial ran in unless `reset`
+    /// clears it.
     async fn replay_from(&self, cassette: Cassette, verifies: bool) -> Outcome {
         let header = cassette.header.clone();
         let evidence = replayed(&cassette, &self.outside.declared.model.name);

@@ -80,6 +80,14 @@ fn a_server_is_met_recorded_and_replayed_green_without_a_key_and_without_an_edit
 }
 
 #[test]
+fn no_reset_is_declared_for_a_server_that_accepts_any_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    init(folder.path(), "accepts-all", &[]).expect_code(0);
+    let scenario = read(folder.path(), "scenarios/agent.yaml");
+    assert!(scenario.contains("/chat") && !scenario.lines().any(|line| line.starts_with("reset:")), "{scenario}");
+}
+
+#[test]
 fn a_program_that_reads_lines_is_recognised() {
     let folder = tempfile::tempdir().expect("a folder");
     let made = init(folder.path(), "lines", &["evals"]);

@@ -100,6 +100,7 @@ fn runs_as_an_agent() {
             Some(if good { ("200 OK", json!({"risk": 1})) } else { ("422 X", json!({"error": "no"})) })
                 .map(|(status, body)| (status, body.to_string()))
         }),
+        "accepts-all" => accepts_all(port),
         "unasked" => {
             let (kind, reply) = more.split_once(' ').expect("a content type");
             answer_with(port, kind, reply, false);
@@ -221,6 +222,20 @@ fn answer_with(port: u16, kind: &str, reply: &str, asks: bool) {
             reply.len()
         );
         stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(reply.as_bytes())).expect("sent");
+    }
+}
+
+/// Answers a message at any path after one completion, and an empty request without one.
+fn accepts_all(port: u16) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port");
+    for mut stream in listener.incoming().map_while(Result::ok) {
+        let mut reader = std::io::BufReader::new(stream.try_clone().expect("a clone"));
+        let Ok(Some(body)) = scripted_model::body(&mut reader) else { continue };
+        let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let answer = asked["message"].as_str().map_or("Please ask a question.".to_owned(), complete);
+        let body = json!({ "answer": answer }).to_string();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length:";
+        let _ = stream.write_all(format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes());
     }
 }
 
