@@ -75,6 +75,11 @@ impl Header {
         self.takes.get(&self.take).map(|take| take.verdict.clone()).filter(|verdict| verdict != "unknown")
     }
 
+    /// Whether this take is noted as passed.
+    pub(crate) fn passed(&self) -> bool {
+        self.noted_verdict().as_deref() == Some("PASS")
+    }
+
     /// Verdicts of the later takes that did not replace this one, in order.
     pub fn later_verdicts(&self) -> Vec<String> {
         let later = self.takes.range(self.take.saturating_add(1)..);

@@ -215,7 +215,9 @@ fn read<T>(
                     ErrorKind::Connection
                 }
                 TransportError::Timeout { .. } | TransportError::Faulted { timed_out: true, .. } => ErrorKind::Timeout,
-                TransportError::Miss(_) | TransportError::Invalid { .. } => ErrorKind::BadRequest,
+                TransportError::Miss(_) | TransportError::Invalid { .. } | TransportError::Withheld { .. } => {
+                    ErrorKind::BadRequest
+                }
             };
             (error.took(), None, Err(Failure { kind, status: None, message: error.to_string() }))
         }

@@ -68,7 +68,9 @@ impl Refusals {
                 (None, if *timed_out { ErrorKind::Timeout } else { ErrorKind::Connection }, *took, true)
             }
             Err(TransportError::Connection { took, .. }) => (None, ErrorKind::Connection, *took, false),
-            Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => return result,
+            Err(TransportError::Miss(_) | TransportError::Invalid { .. } | TransportError::Withheld { .. }) => {
+                return result;
+            }
         };
         let attempt = Attempt { declared_fault, held, ..Attempt::new(service, status, Some(cause), took) };
         self.kept().failed.push((at, attempt));

@@ -72,7 +72,7 @@ pub(super) async fn attempt<T>(
                 attempts.push(Attempt::new(service, None, None, Duration::ZERO));
                 return Attempted { result: Err(ProviderError::Miss(miss)), attempts };
             }
-            Err(TransportError::Invalid { message }) => {
+            Err(TransportError::Invalid { message } | TransportError::Withheld { message }) => {
                 (Failure { kind: ErrorKind::BadRequest, status: None, message }, Duration::ZERO, Asked::Nothing)
             }
             Err(error @ TransportError::Timeout { after }) => {

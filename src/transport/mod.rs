@@ -279,6 +279,12 @@ pub enum TransportError {
         /// Reason.
         message: String,
     },
+    /// The request holds a key that its service may not see; it was not sent.
+    #[error("request not sent: {message}")]
+    Withheld {
+        /// Reason.
+        message: String,
+    },
 }
 
 impl TransportError {
@@ -287,7 +293,7 @@ impl TransportError {
         match self {
             Self::Connection { took, .. } | Self::Faulted { took, .. } => *took,
             Self::Timeout { after } => *after,
-            Self::Miss(_) | Self::Invalid { .. } => Duration::ZERO,
+            Self::Miss(_) | Self::Invalid { .. } | Self::Withheld { .. } => Duration::ZERO,
         }
     }
 }

@@ -141,7 +141,12 @@ impl RecordTransport {
             }
             Err(TransportError::Timeout { after }) => Some(Outcome::Timeout { after: *after }),
             // Nothing was sent, so there is nothing to record.
-            Err(TransportError::Miss(_) | TransportError::Invalid { .. } | TransportError::Faulted { .. }) => None,
+            Err(
+                TransportError::Miss(_)
+                | TransportError::Invalid { .. }
+                | TransportError::Withheld { .. }
+                | TransportError::Faulted { .. },
+            ) => None,
         };
         // The flow continues with the recorded form: an echoed key would otherwise make replay differ.
         let kept = match &outcome {

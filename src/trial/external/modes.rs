@@ -143,7 +143,8 @@ impl Work<'_> {
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
         let failed = match &trace.end {
-            TrialEnd::Error(miss) if !ran.struck => heard::failed_before(miss, &trace.events),
+            // What failed when it was recorded, too, is no cause of a miss.
+            TrialEnd::Error(miss) if !ran.struck && header.passed() => heard::failed_before(miss, &trace.events),
             _ => None,
         };
         if let Some(failed) = failed {

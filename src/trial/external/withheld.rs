@@ -6,7 +6,7 @@ use crate::platform::clock::BoxFuture;
 use crate::transport::{HttpRequest, HttpResponse, Service, Target, Transport, TransportError};
 use crate::trial::services::{Variables, variable};
 use crate::trial::trust::{may_hand_on, usual_keys};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Fewest characters of a key: shorter values occur in other headers.
@@ -37,11 +37,17 @@ impl Withheld {
             .filter_map(|name| Some((name, variable(variables, name).filter(|value| value.len() >= SHORTEST)?)))
             .collect();
         let of_target = |(service, target): (&Service, &Target)| {
-            let (service, named) = (*service, &named);
-            let base_url = target.base_url.clone();
-            let key = move |(name, value): &(&str, String)| {
-                let reason = may_hand_on(name, &base_url, named).err()?.to_string();
-                Some(Key { service, value: value.clone(), reason })
+            let refused = |name: &str| may_hand_on(name, &target.base_url, &named).err();
+            // One account may have its key in several variables.
+            let allowed: BTreeSet<&String> = set
+                .iter()
+                .filter(|(name, _)| refused(name).is_none())
+                .map(|(_, value)| value)
+                .chain(&target.key)
+                .collect();
+            let key = |(name, value): &(&str, String)| {
+                let reason = refused(name).filter(|_| !allowed.contains(value))?.to_string();
+                Some(Key { service: *service, value: value.clone(), reason })
             };
             set.iter().filter_map(key).collect::<Vec<_>>()
         };
@@ -58,6 +64,6 @@ impl Transport for Withheld {
         };
         let Some(key) = self.keys.iter().find(holds) else { return self.inner.send(request) };
         let message = format!("its key is not handed on: {}", key.reason);
-        Box::pin(std::future::ready(Err(TransportError::Invalid { message })))
+        Box::pin(std::future::ready(Err(TransportError::Withheld { message })))
     }
 }

@@ -9,7 +9,7 @@
 use super::admission::Refused;
 use super::desk::Whose;
 use super::refusal::told;
-use super::server::{Slot, UNTRACED, lock, relayed};
+use super::server::{Slot, UNTRACED, lock, note_withheld, relayed};
 use crate::provider::mcp::{self, MCP, Message};
 use crate::transport::{HttpRequest, HttpResponse, Profile, StreamEnd, sse};
 use axum::http::header::{ALLOW, CONTENT_TYPE};
@@ -93,6 +93,7 @@ async fn asked(slot: &Slot, whose: Whose, head: &Parts, request: HttpRequest) ->
             None => relayed(addressed(response, &id, token.as_ref())),
         },
         Err(why) => {
+            note_withheld(slot, whose, head, &why);
             let (_, code, message) = told(&why);
             let error = json!({"code": ERROR, "message": format!("ragcheck: {message}"), "data": {"code": code}});
             document(StatusCode::OK, &json!({"jsonrpc": "2.0", "id": id, "error": error}))

@@ -56,7 +56,9 @@ pub(super) fn told(error: &TransportError) -> (StatusCode, &'static str, String)
                 std::iter::once(miss.message.as_str()).chain(miss.detail.iter().map(String::as_str)).collect();
             (StatusCode::BAD_REQUEST, "ragcheck_cassette_miss", lines.join("\n"))
         }
-        TransportError::Invalid { .. } => (StatusCode::BAD_REQUEST, "ragcheck_invalid_request", error.to_string()),
+        TransportError::Invalid { .. } | TransportError::Withheld { .. } => {
+            (StatusCode::BAD_REQUEST, "ragcheck_invalid_request", error.to_string())
+        }
         TransportError::Connection { .. } | TransportError::Faulted { timed_out: false, .. } => {
             (StatusCode::BAD_GATEWAY, "ragcheck_connection", error.to_string())
         }

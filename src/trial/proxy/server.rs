@@ -16,6 +16,7 @@ use crate::transport::{
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -231,11 +232,16 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
             relayed(response)
         }
         Err(error) => {
-            if let TransportError::Invalid { message } = &error {
-                lock(&slot).note(whose, Refused::new(&head, format!("which was not sent: {message}")));
-            }
+            note_withheld(&slot, whose, &head, &error);
             failed(client, &error)
         }
+    }
+}
+
+/// Keeps a request that was not sent because of its key: nobody answered it, so the trial says nothing about the agent.
+pub(super) fn note_withheld(slot: &Slot, whose: Whose, head: &Parts, error: &TransportError) {
+    if let TransportError::Withheld { message } = error {
+        lock(slot).note(whose, Refused::new(head, format!("which was not sent: {message}")));
     }
 }
 

@@ -316,7 +316,8 @@ fn a_key_of_the_user_is_not_handed_on_to_a_host_that_the_project_file_alone_name
     stage.project.write("ragcheck.yaml", &settings.replace(&simulator, "https://nobody.invalid/v1"));
     let said = |variables: &[(&str, &str)]| {
         let mut command = stage.project.command(&["run", "agent.yaml", "--mode", "live"]);
-        command.env("OPENAI_API_KEY", "sk-test-of-the-user-0123456789").envs(variables.iter().copied());
+        let key = "sk-test-of-the-user-0123456789";
+        command.env("OPENAI_API_KEY", key).env("GROQ_API_KEY", key).envs(variables.iter().copied());
         let outcome = Outcome::of(&mut command);
         outcome.expect_code(3);
         outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -325,9 +326,12 @@ fn a_key_of_the_user_is_not_handed_on_to_a_host_that_the_project_file_alone_name
     let unasked = said(&[]);
     assert!(unasked.contains(refused) && unasked.contains("`--trust OPENAI_API_KEY=nobody.invalid`"), "{unasked}");
     assert!(!unasked.contains("DOWN"), "nothing is down: {unasked}");
-    for allowed in
-        [("RAGCHECK_TRUST", "OPENAI_API_KEY=nobody.invalid"), ("OPENAI_BASE_URL", "https://nobody.invalid/v1")]
-    {
+    for allowed in [
+        ("RAGCHECK_TRUST", "OPENAI_API_KEY=nobody.invalid"),
+        ("OPENAI_BASE_URL", "https://nobody.invalid/v1"),
+        // The same account, whose key is in another variable too.
+        ("RAGCHECK_TRUST", "GROQ_API_KEY=nobody.invalid"),
+    ] {
         let said = said(&[allowed]);
         assert!(!said.contains(refused), "{allowed:?}: {said}");
     }
