@@ -296,10 +296,11 @@ async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus)
     match ended {
         Some(Problem::Incomplete(why)) => {
             let all = corpus.passages.len();
-            Err(Problem::Incomplete(format!(
-                "{why}; {known} of {all} vectors are in {}, and the same command continues from there",
+            let written = format!(
+                "; {known} of {all} vectors are in {}, and the same command continues from there",
                 file.display()
-            )))
+            );
+            Err(Problem::Incomplete(why + if known > 0 { &written } else { "" }))
         }
         Some(other) => Err(other),
         None => {

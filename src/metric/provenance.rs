@@ -46,7 +46,9 @@ pub(crate) fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
                 conversation.mention(query);
             }
             What::ToolCalled(ToolCalled { tool, arguments, outcome: ToolOutcome::Ok(result), .. }) => {
-                externals.extend(result.external().map(|result| (event.conversation, result)));
+                // What a search engine found is not numbered.
+                let answered = result.external().filter(|found| !found.model.is_empty());
+                externals.extend(answered.map(|result| (event.conversation, result)));
                 conversation.hear((tool, arguments), result, event.turn);
             }
             What::Searched(FlowSearch { outcome: ToolOutcome::Ok(result), .. }) => {
@@ -320,6 +322,23 @@ mod tests {
         assert!(found.flaws[0].contains("is renumbered: [1] in the external result"), "{found:?}");
         let found = told(&sentence(1), &["doc#1"], &both[..1]);
         assert!(found.flaws[0].contains("is lost: [1] of the external result"), "{found:?}");
+    }
+
+    #[test]
+    fn numbers_in_the_text_of_a_search_engine_stand_for_no_page() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 1);
+        let text = "Frost of three degrees is expected tonight [1].";
+        let mut trace = given(story(&plan, 0).turn("q")).deliver(text, &[("internal", "doc#1")], 1).done();
+        let flaws = |trace: &Trace| provenance(trace).remove(&(0, 0)).expect("an answer").flaws;
+        assert!(flaws(&trace)[0].contains("is lost: [1] of the external result"), "{:?}", flaws(&trace));
+        for event in &mut trace.events {
+            if let What::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(ToolResult::External(found)), .. }) =
+                &mut event.what
+            {
+                found.model.clear();
+            }
+        }
+        assert_eq!(flaws(&trace), Vec::<String>::new());
     }
 
     #[test]

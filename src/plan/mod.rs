@@ -96,7 +96,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
     /// Hashes of the knowledge bases of the flows when the run began, by the names that the project gives them; of a base
-    /// on a server, the hash of its declaration.
+    /// on a server, the hash of its declaration. Older builds wrote none, and the plan's id does not depend on them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub knowledge: BTreeMap<String, String>,
     /// Human ratings: trial to satisfied. `None` when there is no ratings file.
@@ -183,16 +183,23 @@ impl Plan {
         serde_json::to_vec_pretty(&Self { trials, ..self.clone() })
     }
 
+    /// Whether two plans are known to search other knowledge.
+    pub(crate) fn searches_another(&self, other: &Self) -> bool {
+        let known = !self.knowledge.is_empty() && !other.knowledge.is_empty();
+        known && self.knowledge != other.knowledge
+    }
+
     /// The sealed text of `plan.json` (see [`trace::seal`]); also sets the plan's id, which the traces must carry.
     pub fn stored(&mut self, clean: impl Fn(&[u8]) -> Vec<u8>) -> serde_json::Result<Vec<u8>> {
         let (order, typed, partition) = (std::mem::take(&mut self.order), self.typed.take(), self.partition.take());
+        let knowledge = std::mem::take(&mut self.knowledge);
         self.id = String::new();
         let seal = |text: Vec<u8>| {
             let text = String::from_utf8(clean(&text)).unwrap_or_default();
             trace::seal(&text)
         };
         let (_, id) = seal(self.to_json()?);
-        (self.id, self.order, self.typed, self.partition) = (id, order, typed, partition);
+        (self.id, self.order, self.typed, self.partition, self.knowledge) = (id, order, typed, partition, knowledge);
         Ok(seal(self.to_json()?).0.into_bytes())
     }
 

@@ -118,7 +118,7 @@ pub(crate) fn merge(folders: &[PathBuf], reports: &Path, root: &Path) -> Result<
     let of = runs.iter().filter_map(|run| run.plan.partition).map(|partition| partition.of).max().unwrap_or(1);
     let Some(first) = runs.first() else { return Err(MergeError::Missing { trials: Vec::new(), planned: 0, of }) };
     for other in &runs[1..] {
-        if other.plan.id != first.plan.id {
+        if other.plan.id != first.plan.id || other.plan.searches_another(&first.plan) {
             return Err(MergeError::Plans {
                 first: first.folder.clone(),
                 other: other.folder.clone(),

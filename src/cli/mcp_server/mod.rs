@@ -53,8 +53,8 @@ enum CallError {
     Spent,
     /// What the limit is counted by was changed.
     #[error(
-        "prices or providers of the project changed since this server was started, and --max-cost counts by them: a person has \
-         to start it again"
+        "prices or providers of the project are not those that this server read when it was started, and --max-cost counts by \
+         them: a person has to start it again"
     )]
     OtherPrices,
     /// The program cannot be started again.

@@ -3,8 +3,10 @@
 use super::decoder;
 use super::trace_builder::TraceBuilder;
 use crate::trace::citations::one_spelling;
-use crate::trace::{self, Answer, Hit, ToolResult, What};
+use crate::trace::{self, Answer, ToolResult, What};
 use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Default place of the sources in the reply of an agent without an answering tool.
 const USUAL_SOURCES: &str = "/sources";
@@ -24,7 +26,8 @@ impl TraceBuilder<'_> {
         let response = self.response.as_ref().unwrap_or(&nothing);
         let said = |name: &str| response.get(name).and_then(Value::as_bool);
         let confidence = ["confidence_score", "confidence"].into_iter().find_map(|name| response.get(name)?.as_f64());
-        let kind_of = |id: &str| self.kind_of(id);
+        let kinds = self.kinds();
+        let kind_of = |id: &str| kinds.get(&one_spelling(id)).copied();
         let replied = self.replied(body).and_then(|list| decoder::replied_sources(list, &kind_of));
         let mut unseen = Vec::new();
         // The names in an answering tool's arguments may differ from those of the passages.
@@ -55,23 +58,26 @@ impl TraceBuilder<'_> {
         Answer { text, sources, confidence, used_internal_kb, used_external_kb, unseen, traceable, ..Answer::default() }
     }
 
-    /// The kind of what gave a source of that name first, in this turn or before it.
-    fn kind_of(&self, id: &str) -> Option<&'static str> {
-        let id = one_spelling(id);
+    /// The names of sources, in one spelling, with the kind of what gave each first, in this turn or before it.
+    fn kinds(&self) -> BTreeMap<Cow<'_, str>, &'static str> {
+        let mut kinds = BTreeMap::new();
+        let mut give = |name, kind| _ = kinds.entry(one_spelling(name)).or_insert(kind);
         let results = self.earlier.iter().copied().chain(self.events.iter().map(|(_, what)| what));
-        results.filter_map(What::given).find_map(|result| match result {
-            ToolResult::Search(search) => {
-                let is_it = |hit: &Hit| one_spelling(&hit.id) == id;
-                let urls = search.hits.iter().filter_map(|hit| hit.learned.as_ref()).flat_map(|learned| &learned.urls);
-                let learned = || urls.into_iter().any(|url| one_spelling(url) == id).then_some("external");
-                if search.hits.iter().any(is_it) { Some("internal") } else { learned() }
+        for result in results.filter_map(What::given) {
+            match result {
+                ToolResult::Search(search) => {
+                    search.hits.iter().for_each(|hit| give(&hit.id, "internal"));
+                    let learned = search.hits.iter().filter_map(|hit| hit.learned.as_ref());
+                    learned.flat_map(|one| &one.urls).for_each(|url| give(url, "external"));
+                }
+                ToolResult::External(found) => {
+                    let names = found.citations.iter().map(|page| &page.url).chain([&found.result]);
+                    names.for_each(|name| give(name, "external"));
+                }
+                ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => {}
             }
-            ToolResult::External(found) => {
-                let mut names = found.citations.iter().map(|page| &page.url).chain([&found.result]);
-                names.any(|name| one_spelling(name) == id).then_some("external")
-            }
-            ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => None,
-        })
+        }
+        kinds
     }
 
     /// Whether a tool of that role was offered or called in this turn, or a prompt shows what was found without one.

@@ -9,6 +9,7 @@ pub(super) use crate::provider::tool_result::{document, query, result_id, words_
 use crate::provider::{Citation, SearchAnswer};
 use crate::trace::{Hit, IndexResult, SourceRef};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// The error that a result reports: its message, and whether a retry may help, which it does unless the result denies it.
 pub(super) fn error(result: &Value) -> Option<(String, bool)> {
@@ -30,18 +31,14 @@ pub(super) fn passages(result: &Value) -> Option<Vec<Hit>> {
 /// The pages that a search engine found, with all that its result says of them and with every name by which they may be
 /// cited; no model wrote it. `None` if [`passages`] finds none.
 pub(super) fn pages(result: &Value) -> Option<SearchAnswer> {
-    let mut citations = Vec::new();
+    let (mut citations, mut known) = (Vec::new(), BTreeSet::new());
     for page in tool_result::passages(result)? {
         let mut texts = Vec::new();
         page.item.values().for_each(|member| gather(member, &mut texts));
         let addresses = texts.into_iter().filter(|text| is_address(text));
         let names = [page.id].into_iter().chain(tool_result::names_in(page.item)).chain(addresses);
-        for url in names {
-            let citation = Citation { title: page.title.to_owned(), url, snippet: String::new() };
-            if !citations.contains(&citation) {
-                citations.push(citation);
-            }
-        }
+        let new = names.filter(|url| known.insert((page.title, url.clone())));
+        citations.extend(new.map(|url| Citation { title: page.title.to_owned(), url, snippet: String::new() }));
     }
     let mut texts = Vec::new();
     gather(result, &mut texts);

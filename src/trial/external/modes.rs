@@ -147,9 +147,13 @@ impl Work<'_> {
             TrialEnd::Error(miss) if !ran.struck && header.passed() => heard::failed_before(miss, &trace.events),
             _ => None,
         };
+        let before = heard::failed_turn(&trace.events).map(|(turn, cause)| {
+            format!("before it, turn {turn} failed: {}", cause.lines().next().unwrap_or_default())
+        });
         if let Some(failed) = failed {
             trace.end = TrialEnd::Error(*failed);
         } else if let TrialEnd::Error(why) = &mut trace.end {
+            why.detail.extend(before.filter(|_| why.kind == TrialErrorKind::CassetteMiss));
             // Without a recording that was just made, other words may be an edit.
             // Expressions find values in what the agent says, in which there are no placeholders.
             let missed = replay.missed();
