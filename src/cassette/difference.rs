@@ -2,6 +2,7 @@
 
 use super::layout::Layout;
 use super::word_diff::{changed_words, printable};
+use crate::trace::text::plural;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -67,7 +68,9 @@ fn system_prompt(layout: &Layout, recorded: &Value, now: &Value) -> Option<Diffe
     let lines = match (forms.0.get(place), forms.1.get(place)) {
         (Some((before, from)), Some((after, to))) => match first_difference(before, after) {
             Some(found) => lines_at(found),
-            None => vec![format!("- behind {}", plural(*from)), format!("+ behind {}", plural(*to))],
+            None => {
+                vec![format!("- after {}", plural(*from, "message")), format!("+ after {}", plural(*to, "message"))]
+            }
         },
         (before, after) => pair(before.map(|(form, _)| *form), after.map(|(form, _)| *form)),
     };
@@ -89,10 +92,6 @@ fn system_forms<'v>(layout: &Layout, body: &'v Value) -> Vec<(&'v Value, usize)>
     forms
 }
 
-fn plural(messages: usize) -> String {
-    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
-}
-
 /// The lines of a first difference, with its path if it has one.
 fn lines_at((path, before, after): (String, Option<&Value>, Option<&Value>)) -> Vec<String> {
     let head = (!path.is_empty()).then(|| format!("  {path}:"));
@@ -101,7 +100,7 @@ fn lines_at((path, before, after): (String, Option<&Value>, Option<&Value>)) -> 
 
 /// The first part in which two bodies differ; `None` for equal ones.
 pub(super) fn first_part(recorded: &Value, now: &Value) -> Option<Difference> {
-    Some(Difference::new("another part", lines_at(first_difference(recorded, now)?)))
+    Some(Difference::new("another part of the request", lines_at(first_difference(recorded, now)?)))
 }
 
 /// Distance of two requests: how many of system prompt and tools differ, as each agent of several has its own; then the
@@ -291,7 +290,7 @@ fn message(layout: &Layout, place: usize, (before, after): (&Value, &Value), oth
         return knowledge;
     }
     let what = match after.pointer(layout.role).and_then(Value::as_str) {
-        Some(role) if others > 0 => format!("message {} ({}) with {others} more", place + 1, printable(role, 20)),
+        Some(role) if others > 0 => format!("message {} ({}) and {others} more", place + 1, printable(role, 20)),
         Some(role) => format!("message {} ({})", place + 1, printable(role, 20)),
         None => "the input".to_owned(),
     };

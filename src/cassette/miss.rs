@@ -160,7 +160,7 @@ fn sentence(found: &[Difference], one: &str, more: &str) -> String {
     let names: Vec<&str> = found.iter().filter(|one| !whole(one)).map(|difference| difference.what.as_str()).collect();
     let parts = match names.as_slice() {
         [] => None,
-        [name] if name.starts_with("the parameters ") => Some(format!("{name} {more}")),
+        [name] if name.starts_with("the parameters ") || name.ends_with(" more") => Some(format!("{name} {more}")),
         [name] => Some(format!("{name} {one}")),
         [all @ .., last] => Some(format!("{} and {last} {more}", all.join(", "))),
     };
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(told.detail[1..3], ["+ message 1 (user): Lost?", "+ message 2 (assistant): Yes."]);
         leaked["messages"][5]["content"] = json!("nothing");
         let told = miss(&lane(), &leaked, 1);
-        assert!(told.message.ends_with("message 1 (user) with 2 more and the number of messages changed"), "{told:?}");
+        assert!(told.message.ends_with("message 1 (user) and 2 more and the number of messages changed"), "{told:?}");
     }
 
     #[test]
@@ -358,7 +358,7 @@ mod tests {
             assert!(!told.detail.iter().any(|line| line.contains("rekey")), "{told:?}");
         }
         assert!(parts.cause.contains("content: - ") && parts.cause.contains("\"type\":\"text\""), "{}", parts.cause);
-        assert_eq!(last.detail[1..3], ["- behind 0 messages", "+ behind 1 message"]);
+        assert_eq!(last.detail[1..3], ["- after 0 messages", "+ after 1 message"]);
     }
 
     #[test]

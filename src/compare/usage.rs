@@ -96,7 +96,7 @@ impl Usage {
 
     fn add_service(&mut self, result: &ToolResult) {
         let tokens = match result {
-            ToolResult::External(found) if !found.model.is_empty() => (found.input_tokens, found.output_tokens),
+            ToolResult::External(found) if found.is_written() => (found.input_tokens, found.output_tokens),
             ToolResult::Search(search) => match search.managed.as_deref() {
                 Some(answer) => (answer.input_tokens, answer.output_tokens),
                 None => return,

@@ -47,7 +47,7 @@ pub(crate) fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
             }
             What::ToolCalled(ToolCalled { tool, arguments, outcome: ToolOutcome::Ok(result), .. }) => {
                 // What a search engine found is not numbered.
-                let answered = result.external().filter(|found| !found.model.is_empty());
+                let answered = result.external().filter(|found| found.is_written());
                 externals.extend(answered.map(|result| (event.conversation, result)));
                 conversation.hear((tool, arguments), result, event.turn);
             }
@@ -335,7 +335,7 @@ mod tests {
             if let What::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(ToolResult::External(found)), .. }) =
                 &mut event.what
             {
-                found.model.clear();
+                found.model = ExternalResult::NO_MODEL.to_owned();
             }
         }
         assert_eq!(flaws(&trace), Vec::<String>::new());

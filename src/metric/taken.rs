@@ -165,7 +165,7 @@ impl Taken {
                     );
                 }
                 what => match what.given() {
-                    Some(ToolResult::External(found)) if !found.model.is_empty() => {
+                    Some(ToolResult::External(found)) if found.is_written() => {
                         let (input, cached, output) = (found.input_tokens, found.cached_tokens, found.output_tokens);
                         let service = what.service();
                         let price = charged.and_then(|one| one.answer(service, true, &found.model));

@@ -107,6 +107,11 @@ impl ResolvedCase {
         self.conversations().flat_map(|conversation| &conversation.turns)
     }
 
+    /// Whether a turn is expected to fail.
+    pub(crate) fn expects_errors(&self) -> bool {
+        self.turns().any(|turn| turn.expect.as_ref().is_some_and(|expect| expect.error.is_some()))
+    }
+
     /// Whether it has a single conversation, which then needs no name.
     pub fn is_single(&self) -> bool {
         matches!(self.steps.as_slice(), [step] if matches!(step.as_slice(), [one] if one.name == ONLY))

@@ -134,6 +134,16 @@ pub struct CitedPage {
     pub url: String,
 }
 
+impl ExternalResult {
+    /// The model of what a search engine found.
+    pub(crate) const NO_MODEL: &str = "no model";
+
+    /// Whether a model wrote it, which numbers its citations and costs tokens.
+    pub(crate) fn is_written(&self) -> bool {
+        self.model != Self::NO_MODEL
+    }
+}
+
 /// An external search service's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalResult {
@@ -145,7 +155,7 @@ pub struct ExternalResult {
     pub answer: String,
     /// Its citations, in order.
     pub citations: Vec<CitedPage>,
-    /// The service's model; empty for what a search engine found, which costs no tokens.
+    /// The service's model; `no model` for what a search engine found, which costs no tokens.
     pub model: String,
     /// Input tokens of the service, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use crate::provider::chat::Usage;
 use crate::provider::tool_result::{self, name_of};
 pub(super) use crate::provider::tool_result::{document, query, result_id, words_and_names};
 use crate::provider::{Citation, SearchAnswer};
-use crate::trace::{Hit, IndexResult, SourceRef};
+use crate::trace::{ExternalResult, Hit, IndexResult, SourceRef};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ pub(super) fn pages(result: &Value) -> Option<SearchAnswer> {
     let mut texts = Vec::new();
     gather(result, &mut texts);
     let text = secrets::clean(&texts.join("\n")).into_owned();
-    Some(SearchAnswer { text, citations, model: String::new(), usage: Usage::default() })
+    Some(SearchAnswer { text, citations, model: ExternalResult::NO_MODEL.to_owned(), usage: Usage::default() })
 }
 
 /// Adds every text and number of a document.

@@ -110,16 +110,25 @@ pub(super) fn scaled(word: &str, after: &str) -> (f64, Option<Unit>, usize) {
 const NIGHTS: &[&str] =
     &["night", "nights", "nacht", "nuit", "nuitée", "noche", "notte", "noite", "natt", "nat", "noc", "gece"];
 
-/// The units that the text behind a unit says it is of: `/h`, ` per day`, ` a kilo`, `/kg/day`, ` im Monat`. Persons and
-/// pieces, which have many names, are passed over: ` per person per night`.
+/// Links of a chain that are read: `per person per night`, `per day and kilo`.
+const LINKS: usize = 3;
+
+/// The units that the text behind a unit says it is of, each base once: `/h`, ` per day`, ` a kilo`, `/kg/day`, ` im Monat`,
+/// ` per day and kg`. Persons and pieces, which have many names, are passed over: ` per person per night`.
 pub(super) fn said_per(after: &str) -> Vec<Unit> {
-    static PER: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^(?:\s?/\s?| (?:per|an?|each|every|pro|je|im|am|par|por|al|all') ?)(\p{L}+[²³23]?)")
-            .expect("an expression")
+    const WORDS: &str = r" (?:per|an?|each|every|pro|je|im|am|par|por|al) | all' ?|\s?/\s?";
+    static FIRST: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(&format!(r"^(?:{WORDS})(\p{{L}}+[²³23]?)")).expect("an expression"));
+    static NEXT: LazyLock<Regex> = LazyLock::new(|| {
+        let and = ",? (?:and|und|et|y|e|en|og|och) (?:(?:per|an?|each|every|pro|je|par|por) )?";
+        Regex::new(&format!(r"^(?:{and}|,?(?:{WORDS}))(\p{{L}}+[²³23]?)")).expect("an expression")
     });
-    let (mut found, mut from) = (Vec::new(), 0);
-    while let Some(word) = PER.captures(&after[from..]).and_then(|parts| parts.get(1)) {
-        found.extend(divisor(word.as_str()));
+    let (mut found, mut from): (Vec<Unit>, usize) = (Vec::new(), 0);
+    for link in 0..LINKS {
+        let read = if link == 0 { &FIRST } else { &NEXT }.captures(&after[from..]);
+        let Some(word) = read.and_then(|parts| parts.get(1)) else { break };
+        let new = divisor(word.as_str()).filter(|(base, _)| found.iter().all(|(known, _)| known != base));
+        found.extend(new);
         from += word.end();
     }
     found

@@ -228,6 +228,12 @@ fn what_an_amount_is_per_agrees_if_both_say_it_by_measure_and_by_time() {
         ("60 euros a night per person", "60 euros per person per night"),
         ("60 euros a night", "60 euros per person"),
         ("$5/m", "$5 a month"),
+        ("60 euros as a flat rate", "60 euros per night"),
+        ("30 euros am Abend", "30 euros pro Nacht"),
+        ("3 Euro pro Person und Nacht", "3 Euro pro Nacht und Person"),
+        ("3 euros per person, per night", "3 euros per night"),
+        ("20 mg per kg daily", "20 mg per day and kg"),
+        ("25 euros per kg", "25 euros per day and kilo"),
         ("5 euros a bit", "5 euros a month"),
     ] {
         assert!(agrees(answer, source), "{answer} | {source}");

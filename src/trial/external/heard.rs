@@ -137,9 +137,11 @@ pub(super) fn failed_turn(events: &[Event]) -> Option<(u32, &str)> {
 }
 
 /// The error of a trial whose `miss` follows a turn that failed: its answer is missing in the next request. `None` if none
-/// failed.
+/// failed in that conversation.
 pub(super) fn failed_before(miss: &TrialError, events: &[Event]) -> Option<Box<TrialError>> {
-    let (turn, cause) = failed_turn(events).filter(|_| miss.kind == TrialErrorKind::CassetteMiss)?;
+    let conversation = events.last().filter(|_| miss.kind == TrialErrorKind::CassetteMiss)?.conversation;
+    let first = events.iter().position(|event| event.conversation == conversation)?;
+    let (turn, cause) = failed_turn(&events[first..])?;
     let mut lines = cause.lines().map(str::to_owned);
     let message = format!("turn {turn} failed: {}", lines.next().unwrap_or_default());
     let after = format!("so a later request is not recorded: {}", miss.message);

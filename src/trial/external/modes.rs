@@ -144,7 +144,9 @@ impl Work<'_> {
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
         let failed = match &trace.end {
             // What failed when it was recorded, too, is no cause of a miss.
-            TrialEnd::Error(miss) if !ran.struck && header.passed() => heard::failed_before(miss, &trace.events),
+            TrialEnd::Error(miss) if !ran.struck && header.passed() && !self.case.expects_errors() => {
+                heard::failed_before(miss, &trace.events)
+            }
             _ => None,
         };
         let before = heard::failed_turn(&trace.events).map(|(turn, cause)| {

@@ -307,6 +307,9 @@ fn an_agent_that_reads_lines_is_tested_and_what_it_prints_besides_is_no_reply() 
     assert!(replayed.stdout.contains("1 trial: 1 PASS"), "{}{}", replayed.stdout, replayed.stderr);
 }
 
+/// A key of the user.
+const KEY: &str = "sk-test-of-the-user-0123456789";
+
 #[test]
 fn a_key_of_the_user_is_not_handed_on_to_a_host_that_the_project_file_alone_names() {
     let stage = stage("lines", "");
@@ -316,8 +319,7 @@ fn a_key_of_the_user_is_not_handed_on_to_a_host_that_the_project_file_alone_name
     stage.project.write("ragcheck.yaml", &settings.replace(&simulator, "https://nobody.invalid/v1"));
     let said = |variables: &[(&str, &str)]| {
         let mut command = stage.project.command(&["run", "agent.yaml", "--mode", "live"]);
-        let key = "sk-test-of-the-user-0123456789";
-        command.env("OPENAI_API_KEY", key).env("GROQ_API_KEY", key).envs(variables.iter().copied());
+        command.env("OPENAI_API_KEY", KEY).envs(variables.iter().copied());
         let outcome = Outcome::of(&mut command);
         outcome.expect_code(3);
         outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -327,12 +329,12 @@ fn a_key_of_the_user_is_not_handed_on_to_a_host_that_the_project_file_alone_name
     assert!(unasked.contains(refused) && unasked.contains("`--trust OPENAI_API_KEY=nobody.invalid`"), "{unasked}");
     assert!(!unasked.contains("DOWN"), "nothing is down: {unasked}");
     for allowed in [
-        ("RAGCHECK_TRUST", "OPENAI_API_KEY=nobody.invalid"),
-        ("OPENAI_BASE_URL", "https://nobody.invalid/v1"),
+        &[("RAGCHECK_TRUST", "OPENAI_API_KEY=nobody.invalid")][..],
+        &[("OPENAI_BASE_URL", "https://nobody.invalid/v1")],
         // The same account, whose key is in another variable too.
-        ("RAGCHECK_TRUST", "GROQ_API_KEY=nobody.invalid"),
+        &[("RAGCHECK_TRUST", "GROQ_API_KEY=nobody.invalid"), ("GROQ_API_KEY", KEY)],
     ] {
-        let said = said(&[allowed]);
+        let said = said(allowed);
         assert!(!said.contains(refused), "{allowed:?}: {said}");
     }
 }
