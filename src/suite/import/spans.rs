@@ -96,14 +96,17 @@ fn first(remarks: &[String]) -> String {
 }
 
 /// Whether a trace is no conversation: it is of a tool's server, which starts a new one if its client passes none on, or of
-/// steps that were asked nothing in words and gave something, such as the splitting of documents for an index, and of their
-/// vectors. A step that failed may be an agent that did not reach its first completion.
+/// requests for vectors and of steps that got printed objects and gave some, as documents are split for an index. If one of
+/// them failed, it may be an agent that did not reach its first completion.
 fn is_other_work(story: &Story) -> bool {
     let is_step = |done: &SpanOperation| match &done.operation {
+        _ if done.failed.is_some() => false,
         Operation::Vectors => true,
         Operation::Agent { asked, answered, is_chain } => {
-            let ended_well = done.failed.is_none() && answered.is_some();
-            *is_chain && (done.within.is_some() || ended_well && asked.as_deref().is_some_and(is_data))
+            let printed = |words: Option<&str>| words.and_then(printed_objects);
+            let is_data =
+                || printed(asked.as_deref()).is_some_and(|some| some > 0) && printed(answered.as_deref()).is_some();
+            *is_chain && (done.within.is_some() || is_data())
         }
         _ => false,
     };
@@ -111,16 +114,18 @@ fn is_other_work(story: &Story) -> bool {
     story.operations.iter().all(|done| done.is_of_server) || !is_graded && story.operations.iter().all(is_step)
 }
 
-/// Whether a query is JSON without a text outside its lists.
-fn is_data(query: &str) -> bool {
-    fn has_text(value: &Value) -> bool {
+/// Number of Python's printed objects (`<Document(…)>`) in JSON that has no other text.
+fn printed_objects(json: &str) -> Option<usize> {
+    fn count(value: &Value) -> Option<usize> {
         match value {
-            Value::String(_) => true,
-            Value::Object(members) => members.values().any(has_text),
-            _ => false,
+            Value::String(text) => (text.starts_with('<') && text.ends_with('>')).then_some(1),
+            Value::Array(items) => items.iter().map(count).sum(),
+            Value::Object(members) => members.values().map(count).sum(),
+            _ => Some(0),
         }
     }
-    serde_json::from_str(query).is_ok_and(|read: Value| (read.is_object() || read.is_array()) && !has_text(&read))
+    let read: Value = serde_json::from_str(json).ok()?;
+    if read.is_object() || read.is_array() { count(&read) } else { None }
 }
 
 /// Whether a span of the story holds messages.

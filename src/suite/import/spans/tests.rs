@@ -219,20 +219,42 @@ fn runs_of_one_time_come_in_one_order_whatever_the_order_of_the_file() {
 }
 
 #[test]
-fn steps_alone_are_a_conversation_if_they_failed_gave_nothing_or_were_asked_in_words() {
-    let nodes = json!({"nodes": ["<Document(id_=kettle)>"]});
-    let step = |input: &Value, output: Option<&str>, status: &Value| {
+fn steps_and_vectors_are_a_conversation_unless_all_ended_well_and_only_printed_objects_went_through_them() {
+    let failed = json!({"code": 2, "message": "KeyError"});
+    let step = |id: u64, input: Value, output: Option<Value>| {
         let mut told = json!({"openinference.span.kind": "CHAIN", "input.value": input.to_string()});
         if let Some(output) = output {
-            told["output.value"] = output.into();
+            told["output.value"] = output.as_str().map_or_else(|| output.to_string(), str::to_owned).into();
         }
-        let mut step = span(1, (0.0, 9.0), &told);
-        step["status"] = status.clone();
-        read(&[step]).len()
+        span(id, (0.0, 9.0), &told)
     };
-    let (ok, failed) = (json!({"code": 1}), json!({"code": 2, "message": "KeyError"}));
-    assert_eq!(step(&nodes, Some("[\"<TextNode>\"]"), &ok), 0, "documents split for an index");
-    assert_eq!(step(&nodes, Some("[]"), &failed), 1);
-    assert_eq!(step(&nodes, None, &ok), 1);
-    assert_eq!(step(&json!({"issue": "Where is it?", "customer": "Ada"}), Some("Here."), &ok), 1);
+    let fails = |mut span: Value| {
+        span["status"] = failed.clone();
+        span
+    };
+    let (documents, nodes) =
+        (json!({"nodes": ["<Document(id_=kettle)>"], "show": false}), json!(["<TextNode(id_=1)>"]));
+    let split = step(1, documents.clone(), Some(nodes.clone()));
+    let part = step(2, json!({"text": "Descale it."}), Some(json!(["Descale it."])));
+    let vectors = span(3, (0.0, 9.0), &json!({"openinference.span.kind": "EMBEDDING"}));
+    for other in [
+        vec![split.clone(), part.clone(), vectors.clone()],
+        vec![step(1, documents.clone(), Some(json!({"nodes": 7})))],
+        vec![vectors.clone()],
+    ] {
+        assert_eq!(read(&other).len(), 0, "{other:?}");
+    }
+    for conversation in [
+        vec![fails(split.clone())],
+        vec![split.clone(), fails(part)],
+        vec![split, fails(vectors)],
+        vec![step(1, documents.clone(), None)],
+        vec![step(1, documents, Some(json!("So.")))],
+        vec![step(1, json!({"turns": ["Why?"]}), Some(json!(["So."])))],
+        vec![step(1, json!({"user_input": "Why?", "session": "s-1"}), Some(json!("So.")))],
+        vec![fails(step(1, json!({"user_input": "Why?", "session": "s-1"}), None))],
+        vec![step(1, json!({"order": 7}), Some(json!({"state": 3})))],
+    ] {
+        assert_eq!(read(&conversation).len(), 1, "{conversation:?}");
+    }
 }
