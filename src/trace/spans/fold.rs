@@ -1,8 +1,10 @@
 //! Operations that two spans report count once: the one that counts gets what only the other says.
 
 use super::meaning::{Completed, Found, Operation, Ran, is_tool};
+use super::messages::Said;
 use super::story::{SpanOperation, Story, middle};
 use crate::trace::text::plural;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 impl Story {
@@ -93,7 +95,7 @@ impl Story {
     }
 
     /// Completions with one answer that two instrumentations report side by side: the longer one counts. A client's own
-    /// span need not be within that of its instrumentation.
+    /// span need not be within that of its instrumentation. Ids of answers need not differ: some servers have one for all.
     fn fold_same_answers(&mut self) {
         for place in 0..self.operations.len() {
             let inner = self.operations[place].clone();
@@ -105,7 +107,8 @@ impl Story {
                 |done: &SpanOperation| done.at_ns.saturating_add(done.took_us.saturating_add(1).saturating_mul(1_000));
             let is_same = |at: &usize| {
                 let outer = &self.operations[*at];
-                matches!(&outer.operation, Operation::Completed(one) if one.id == completed.id)
+                matches!(&outer.operation, Operation::Completed(one) if one.id == completed.id && agree(one, completed))
+                    && outer.failed.is_some() == inner.failed.is_some()
                     && (*at != place && !outer.is_repeated && outer.is_timed && inner.is_timed)
                     && (outer.at_ns <= inner.at_ns && end(&inner) <= end(outer))
             };
@@ -157,6 +160,28 @@ fn is_side_by_side(one: &SpanOperation, other: &SpanOperation) -> bool {
     !(one.is_timed && other.is_timed) || first.at_ns == second.at_ns || second.at_ns < end
 }
 
+/// Whether nothing that both completions say differs. Tokens of a cache may be counted in the input of one alone.
+fn agree(one: &Completed, other: &Completed) -> bool {
+    fn both<T>(one: Option<T>, other: Option<T>, is_same: impl Fn(T, T) -> bool) -> bool {
+        one.zip(other).is_none_or(|(one, other)| is_same(one, other))
+    }
+    fn words(said: &[Said], is_meant: fn(&Said) -> bool) -> Vec<&str> {
+        said.iter().filter(|one| is_meant(one)).map(|one| one.text.trim()).filter(|text| !text.is_empty()).collect()
+    }
+    fn calls(said: &[Said]) -> Vec<(&str, &Value)> {
+        said.iter().flat_map(|one| &one.calls).map(|call| (call.tool.as_str(), &call.arguments)).collect()
+    }
+    let is_same = |one: &[&str], other: &[&str]| one.is_empty() || other.is_empty() || one == other;
+    let of_cache = |one: &Completed| one.cached_tokens.unwrap_or(0).saturating_add(one.cache_write_tokens.unwrap_or(0));
+    let cache = of_cache(one).max(of_cache(other));
+    both(one.input.as_deref(), other.input.as_deref(), |one, other| {
+        is_same(&words(one, Said::is_user), &words(other, Said::is_user))
+    }) && both(one.output.as_deref(), other.output.as_deref(), |one, other| {
+        calls(one) == calls(other) && is_same(&words(one, Said::is_agent), &words(other, Said::is_agent))
+    }) && both(one.input_tokens, other.input_tokens, |one, other| [0, cache].contains(&one.abs_diff(other)))
+        && both(one.output_tokens, other.output_tokens, |one, other| one == other)
+}
+
 fn run(outer: &mut Ran, inner: Ran) {
     *outer = Ran {
         tool: std::mem::take(&mut outer.tool),
@@ -185,6 +210,36 @@ fn complete(outer: &mut Completed, inner: Completed) {
 mod tests {
     use super::super::{Span, stories};
     use serde_json::json;
+
+    #[test]
+    fn completions_with_one_id_that_contradict_each_other_count_each() {
+        let said = |text: &str| json!({"gen_ai.output.messages": [{"role": "assistant", "content": text}]});
+        let asked = |text: &str| json!({"gen_ai.input.messages": [{"role": "user", "content": text}]});
+        let call = json!({"gen_ai.output.messages": [{"role": "assistant", "content": "one",
+            "tool_calls": [{"id": "c1", "function": {"name": "delete_all", "arguments": "{}"}}]}]});
+        let tokens = |name: &str, count: u64| json!({format!("gen_ai.usage.{name}"): count});
+        let cached = json!({"gen_ai.usage.input_tokens": 900, "gen_ai.usage.cache_read.input_tokens": 800});
+        for (outer, inner, counted) in [
+            (said("one"), call, 2),
+            (said("one"), said("two"), 2),
+            (said("one"), said("one "), 1),
+            (asked("Why?"), asked("Who?"), 2),
+            (tokens("output_tokens", 5), tokens("output_tokens", 6), 2),
+            (tokens("input_tokens", 5), tokens("input_tokens", 6), 2),
+            (tokens("input_tokens", 5), said("one"), 1),
+            (tokens("input_tokens", 100), cached, 1),
+            (said("one"), json!({"error.type": "timeout"}), 2),
+        ] {
+            let span = |id: &str, (start_ns, end_ns): (u64, u64), more: &serde_json::Value| {
+                let mut attributes = json!({"gen_ai.operation.name": "chat", "gen_ai.response.id": "chatcmpl-123"});
+                attributes.as_object_mut().expect("attributes").extend(more.as_object().expect("members").clone());
+                let attributes = attributes.as_object().expect("attributes").clone();
+                Span { trace: "t".into(), id: id.into(), start_ns, end_ns, attributes, ..Span::default() }
+            };
+            let spans = vec![span("a", (1, 500_000_000), &outer), span("b", (100_000_000, 300_000_000), &inner)];
+            assert_eq!(stories(spans, &[]).remove(0).completions().count(), counted, "{outer} {inner}");
+        }
+    }
 
     #[test]
     fn one_answer_that_two_siblings_report_counts_once_and_a_later_one_with_its_id_too() {
