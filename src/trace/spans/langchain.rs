@@ -3,12 +3,14 @@
 
 use serde_json::{Map, Value};
 
-/// The object within a serialised constructor or a message's dictionary.
+/// The object within a serialised constructor or a message's dictionary, which has a type and data with contents alone:
+/// other objects with these members are none.
 pub(super) fn unwrapped(object: &Map<String, Value>) -> Option<&Value> {
     let inner = if object.contains_key("lc") {
         object.get("kwargs")
     } else {
-        object.get("data").filter(|_| object.get("type").is_some_and(Value::is_string))
+        let is_message = object.len() == 2 && object.get("type").is_some_and(Value::is_string);
+        object.get("data").filter(|data| is_message && data.get("content").is_some())
     };
     inner.filter(|inner| inner.is_object())
 }
@@ -75,6 +77,17 @@ mod tests {
             let (arguments, result) = (Some(json!({"query": "x"})), Some(json!("index is down")));
             assert_eq!(*ran, Ran { tool: "look".into(), id: Some("c2".into()), arguments, result, outcome: None });
         }
+    }
+
+    #[test]
+    fn a_message_with_a_type_and_data_beside_its_content_is_read_as_it_is() {
+        let message = json!({"role": "assistant", "type": "message", "content": "Me.", "data": {"tokens": 3}});
+        assert_eq!(messages(&message)[0].text, "Me.");
+        for data in [json!({"tokens": 3}), json!({"content": "other"})] {
+            let message = json!({"type": "ai", "content": "Me.", "data": data});
+            assert_eq!(messages(&message)[0].text, "Me.");
+        }
+        assert_eq!(super::unwrapped(json!({"type": "event", "data": {"tokens": 3}}).as_object().expect("one")), None);
     }
 
     #[test]
