@@ -17,6 +17,8 @@ const WORDS: [&str; 16] = [
     "input", "question", "query", "message", "prompt", "content", "text", "output", "answer", "response", "result",
     "inputs", "outputs", "task", "kwargs", "return_value",
 ];
+/// Those of them that hold what was asked: an output may repeat them beside the answer.
+const ASKED: [&str; 6] = ["input", "question", "query", "prompt", "inputs", "task"];
 
 /// One message.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -309,8 +311,8 @@ pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
                 |value: &&Value| args.iter().filter(|other| other.is_string()).count() == 1 && value.is_string();
             return args.iter().find(is_alone).map(plain);
         }
-        let known = WORDS.into_iter().find_map(|name| members.get(name));
-        if let Some(inner) = known.filter(|inner| !inner.is_null()) {
+        let names = WORDS.into_iter().filter(|name| user || !ASKED.contains(name) || members.len() == 1);
+        if let Some(inner) = names.filter_map(|name| members.get(name)).find(|inner| !inner.is_null()) {
             return words_in(inner, user);
         }
         // The parts of a pipeline may all be asked the same. What is in lists is data.
@@ -357,5 +359,16 @@ mod tests {
     fn words_that_stand_twice_in_a_message_are_read_once() {
         let twice = json!({"role": "assistant", "content": "So.", "contents": [{"message_content": {"type": "text", "text": "So."}}]});
         assert_eq!(messages(&twice)[0].text, "So.");
+    }
+
+    #[test]
+    fn an_output_that_repeats_what_was_asked_does_not_answer_with_it() {
+        for asked in ["input", "question", "query", "prompt", "inputs", "task"] {
+            assert_eq!(words_in(&json!({asked: "Why?", "answer": "So."}), false).as_deref(), Some("So."), "{asked}");
+            let unknown = json!({asked: "Why?", "final": "So."});
+            assert_eq!(words_in(&unknown, false), Some(unknown.to_string()));
+            assert_eq!(words_in(&unknown, true).as_deref(), Some("Why?"));
+            assert_eq!(words_in(&json!({asked: "So."}), false).as_deref(), Some("So."));
+        }
     }
 }
