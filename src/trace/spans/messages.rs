@@ -185,16 +185,18 @@ fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
     let role = text(&["role", "type"]).unwrap_or_default().to_ascii_lowercase();
     let mut one = Said { role, ..Said::default() };
     let mut results = Vec::new();
-    // Some instrumentations write what they say twice, as parts and as a text.
     for name in ["contents", "parts", "content"] {
-        if !one.text.is_empty() || !one.calls.is_empty() || !results.is_empty() {
-            break;
-        }
+        let (mut more, mut its_results) = (Said::default(), Vec::new());
         match object.get(name) {
-            Some(Value::Array(parts)) => parts.iter().for_each(|item| part(item, &mut one, &mut results)),
+            Some(Value::Array(parts)) => parts.iter().for_each(|item| part(item, &mut more, &mut its_results)),
             Some(Value::Null) | None => {}
-            Some(other) => add(&mut one.text, &plain(other)),
+            Some(other) => more.text = plain(other),
         }
+        add_unknown(more, its_results, &mut one, &mut results);
+    }
+    // The text of a result may stand beside it.
+    if !one.is_agent() && results.iter().any(|result| condensed(&result.text) == condensed(&one.text)) {
+        one.text.clear();
     }
     let calls = object.get("tool_calls").and_then(Value::as_array).into_iter().flatten().filter_map(call);
     // LangChain repeats the calls of the content.
@@ -212,6 +214,36 @@ fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
         said.push(one);
     }
     said.append(&mut results);
+}
+
+/// Adds what another member of a message says, without what is known: some instrumentations write all or a part of it
+/// twice, as parts and as a text.
+fn add_unknown(more: Said, its_results: Vec<Said>, one: &mut Said, results: &mut Vec<Said>) {
+    let (known, new) = (condensed(&one.text), condensed(&more.text));
+    if new.contains(&known) {
+        one.text = more.text;
+    } else if !known.contains(&new) {
+        add(&mut one.text, &more.text);
+    }
+    let is_repeated = |call: &Call, known: &Call| {
+        let has_ids = !call.id.is_empty() && !known.id.is_empty();
+        if has_ids { call.id == known.id } else { (&call.tool, &call.arguments) == (&known.tool, &known.arguments) }
+    };
+    let calls = more.calls.into_iter().filter(|call| !one.calls.iter().any(|known| is_repeated(call, known)));
+    let calls: Vec<Call> = calls.collect();
+    one.calls.extend(calls);
+    let is_repeated = |result: &Said, known: &Said| {
+        let has_ids = result.answers.is_some() && known.answers.is_some();
+        if has_ids { result.answers == known.answers } else { condensed(&result.text) == condensed(&known.text) }
+    };
+    let new = its_results.into_iter().filter(|result| !results.iter().any(|known| is_repeated(result, known)));
+    let new: Vec<Said> = new.collect();
+    results.extend(new);
+}
+
+/// A text without whitespace.
+fn condensed(text: &str) -> String {
+    text.split_whitespace().collect()
 }
 
 fn part(item: &Value, one: &mut Said, results: &mut Vec<Said>) {
@@ -359,6 +391,25 @@ mod tests {
     fn words_that_stand_twice_in_a_message_are_read_once() {
         let twice = json!({"role": "assistant", "content": "So.", "contents": [{"message_content": {"type": "text", "text": "So."}}]});
         assert_eq!(messages(&twice)[0].text, "So.");
+        let twice = json!({"role": "tool", "content": "{\"a\": 1}", "tool_call_id": "c1",
+            "parts": [{"type": "tool_call_response", "id": "c1", "response": {"a": 1}}]});
+        assert_eq!(messages(&twice).len(), 1);
+        let parts = json!([{"type": "tool_use", "id": "c1", "name": "look", "input": {}}]);
+        let twice = json!({"role": "assistant", "content": parts, "parts": [{"type": "tool_call", "id": "c1", "name": "look"}]});
+        assert_eq!(messages(&twice)[0].calls.len(), 1);
+    }
+
+    #[test]
+    fn a_text_beside_parts_that_hold_other_words_a_call_or_a_result_alone_is_read() {
+        let part = |kind: &str| json!([{"type": kind, "id": "c1", "name": "look", "response": "found"}]);
+        let asked = messages(&json!({"role": "user", "content": "Hi?", "parts": part("tool_call_response")}));
+        assert!(asked.iter().any(|one| one.is_user() && one.text == "Hi?"), "{asked:?}");
+        assert!(asked.iter().any(|one| one.answers.as_deref() == Some("c1") && one.text == "found"), "{asked:?}");
+        let said = messages(&json!({"role": "assistant", "content": "I look.", "contents": part("tool_call")}));
+        assert_eq!((said[0].text.as_str(), said[0].calls.len(), said.len()), ("I look.", 1, 1));
+        let more =
+            json!({"role": "assistant", "content": "So it is.", "parts": [{"type": "text", "content": "Here:"}]});
+        assert_eq!(messages(&more)[0].text, "Here:\nSo it is.");
     }
 
     #[test]
