@@ -97,25 +97,37 @@ impl Story {
     /// Completions with one answer that two instrumentations report side by side: the longer one counts. A client's own
     /// span need not be within that of its instrumentation. Ids of answers need not differ: some servers have one for all.
     fn fold_same_answers(&mut self) {
+        let end =
+            |done: &SpanOperation| done.at_ns.saturating_add(done.took_us.saturating_add(1).saturating_mul(1_000));
+        // Those of each id that may still last: operations come by their begin, and the longer ones first.
+        let mut lasting: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for place in 0..self.operations.len() {
-            let inner = self.operations[place].clone();
-            let Operation::Completed(completed) = &inner.operation else { continue };
-            if completed.id.is_none() || inner.is_repeated {
+            let inner = &self.operations[place];
+            let Operation::Completed(Completed { id: Some(id), .. }) = &inner.operation else { continue };
+            if inner.is_repeated || !inner.is_timed {
                 continue;
             }
-            let end =
-                |done: &SpanOperation| done.at_ns.saturating_add(done.took_us.saturating_add(1).saturating_mul(1_000));
-            let is_same = |at: &usize| {
-                let outer = &self.operations[*at];
-                matches!(&outer.operation, Operation::Completed(one) if one.id == completed.id && agree(one, completed))
-                    && outer.failed.is_some() == inner.failed.is_some()
-                    && (*at != place && !outer.is_repeated && outer.is_timed && inner.is_timed)
-                    && (outer.at_ns <= inner.at_ns && end(&inner) <= end(outer))
+            let same = lasting.entry(id.clone()).or_default();
+            same.retain(|outer| end(&self.operations[*outer]) >= inner.at_ns);
+            let is_same = |outer: &&usize| {
+                let outer = &self.operations[**outer];
+                let is_one = match (&outer.operation, &inner.operation) {
+                    (Operation::Completed(outer), Operation::Completed(inner)) => agree(outer, inner),
+                    _ => false,
+                };
+                is_one && outer.failed.is_some() == inner.failed.is_some() && end(inner) <= end(outer)
             };
-            let Some(outer) = (0..self.operations.len()).find(is_same) else { continue };
-            self.operations[place].is_repeated = true;
-            if let Operation::Completed(outer) = &mut self.operations[outer].operation {
-                complete(outer, completed.clone());
+            let Some(outer) = same.iter().find(is_same).copied() else {
+                same.push(place);
+                continue;
+            };
+            let inner = &mut self.operations[place];
+            inner.is_repeated = true;
+            let inner = inner.operation.clone();
+            if let (Operation::Completed(outer), Operation::Completed(inner)) =
+                (&mut self.operations[outer].operation, inner)
+            {
+                complete(outer, inner);
             }
         }
     }
