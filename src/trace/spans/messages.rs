@@ -69,12 +69,13 @@ pub(super) fn messages(value: &Value) -> Vec<Said> {
 
 /// Whether a value is a message, or a list that has one.
 fn holds_messages(value: &Value) -> bool {
-    const MEMBERS: [&str; 9] =
-        ["role", "content", "parts", "contents", "message", "messages", "tool_calls", "tool.name", "call_id"];
+    const MEMBERS: [&str; 8] =
+        ["role", "content", "parts", "contents", "message", "messages", "tool_calls", "tool.name"];
     match value {
         Value::Array(items) => items.iter().any(|item| item.is_object() && holds_messages(item)),
         Value::Object(object) => {
             MEMBERS.iter().any(|name| object.contains_key(*name))
+                || item(object).is_some()
                 || unwrapped(object).or_else(|| items(object)).is_some_and(holds_messages)
         }
         _ => false,
@@ -168,6 +169,7 @@ fn item(object: &Map<String, Value>) -> Option<Said> {
         let text = object.get("output").map(plain).unwrap_or_default();
         return Some(Said { role: "tool".to_owned(), text, answers: Some(id), ..Said::default() });
     }
+    let kind = kind.strip_suffix("_call")?;
     let given =
         ["arguments", "input", "action", "operation"].into_iter().find_map(|name| Some((name, object.get(name)?)));
     let arguments = match given {
@@ -175,7 +177,7 @@ fn item(object: &Map<String, Value>) -> Option<Said> {
         Some((_, given)) => parsed(given),
         None => json!({}),
     };
-    let tool = text("name").unwrap_or(kind.strip_suffix("_call")?).to_owned();
+    let tool = text("name").unwrap_or(kind).to_owned();
     let calls = vec![Call { id, tool, arguments }];
     Some(Said { role: "assistant".to_owned(), calls, ..Said::default() })
 }
@@ -384,6 +386,16 @@ mod tests {
             assert_eq!((result.answers.as_deref(), result.text.as_str()), (Some("c1"), "so"));
             assert_eq!(words_in(&value, true).as_deref(), Some("Why?"));
             assert_eq!(words_in(&value, false).as_deref(), Some("So."));
+        }
+    }
+
+    #[test]
+    fn json_with_a_call_id_is_no_message_unless_its_type_is_that_of_an_item_of_responses() {
+        for value in
+            [json!({"call_id": "7", "transcript": "Hello"}), json!({"call_id": "7", "type": "billing", "name": "Ada"})]
+        {
+            assert_eq!(messages(&value.to_string().into())[0].text, value.to_string());
+            assert_eq!(words_in(&value, false), Some(value.to_string()));
         }
     }
 
