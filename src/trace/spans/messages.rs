@@ -29,6 +29,8 @@ pub(crate) struct Said {
     pub(crate) calls: Vec<Call>,
     /// For a result: the id of its call.
     pub(crate) answers: Option<String>,
+    /// For a result: the name of its tool, if it is given.
+    pub(crate) tool: Option<String>,
     /// For a result: whether it is marked as an error.
     pub(crate) is_failed: bool,
 }
@@ -166,8 +168,8 @@ fn item(object: &Map<String, Value>) -> Option<Said> {
     let text = |name: &str| object.get(name).and_then(Value::as_str);
     let (id, kind) = (text("call_id")?.to_owned(), text("type")?);
     if kind.ends_with("_output") {
-        let text = object.get("output").map(plain).unwrap_or_default();
-        return Some(Said { role: "tool".to_owned(), text, answers: Some(id), ..Said::default() });
+        let (tool, text) = (text("name").map(str::to_owned), object.get("output").map(plain).unwrap_or_default());
+        return Some(Said { role: "tool".to_owned(), text, answers: Some(id), tool, ..Said::default() });
     }
     let kind = kind.strip_suffix("_call")?;
     let given =
@@ -210,6 +212,7 @@ fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
     }
     one.calls.extend(object.get("function_call").and_then(call));
     one.answers = text(&["tool_call_id", "id"]).filter(|_| one.role == "tool").map(str::to_owned);
+    one.tool = text(&["name"]).filter(|_| one.role == "tool").map(str::to_owned);
     one.is_failed = one.role == "tool" && is_failed(object);
     // A message may hold nothing but results.
     if results.is_empty() || !one.text.is_empty() || !one.calls.is_empty() {
@@ -262,12 +265,13 @@ fn part(item: &Value, one: &mut Said, results: &mut Vec<Said>) {
             let result = ["response", "result", "content", "output"].into_iter().find_map(|name| item.get(name));
             let result = result.map(|result| result.get("value").filter(|_| kind == "tool-result").unwrap_or(result));
             let answers = text(&["id", "tool_call_id", "tool_use_id", "toolCallId"]);
+            let tool = text(&["name", "toolName"]);
             let text = result.map(plain).unwrap_or_default();
             let is_marked = ["is_error", "isError"].iter().any(|name| item.get(*name) == Some(&Value::Bool(true)));
             // Of the AI SDK: `error-text`, `error-json`, `execution-denied`.
             let kind = item.pointer("/output/type").and_then(Value::as_str).unwrap_or_default();
             let is_failed = is_marked || kind.starts_with("error-") || kind == "execution-denied";
-            results.push(Said { role: "tool".to_owned(), text, answers, is_failed, ..Said::default() });
+            results.push(Said { role: "tool".to_owned(), text, answers, tool, is_failed, ..Said::default() });
         }
         _ => {}
     }

@@ -38,6 +38,8 @@ pub(super) struct Events<'s> {
     called_since: bool,
     /// Calls of the turn with a result: index of the event, and number of events at that time.
     got: Vec<(usize, usize)>,
+    /// Ids of results of which it is unknown to which call they belong.
+    unclear: BTreeSet<String>,
     /// Results of calls of earlier turns.
     pub(super) late: usize,
     pub(super) without_arguments: usize,
@@ -62,6 +64,7 @@ impl<'s> Events<'s> {
             words: None,
             called_since: false,
             got: Vec::new(),
+            unclear: BTreeSet::new(),
             late: 0,
             without_arguments: 0,
             other_values: 0,
@@ -105,7 +108,7 @@ impl<'s> Events<'s> {
         let shown = &input[asked.map_or(0, |asked| asked + 1)..];
         let ids: BTreeSet<&str> = shown.iter().flat_map(|said| &said.calls).map(|call| call.id.as_str()).collect();
         let mut claimed = BTreeSet::new();
-        let results = shown.iter().filter_map(|said| said.answers.as_deref()).filter(|id| !ids.contains(id));
+        let results = shown.iter().filter(|said| said.answers.as_deref().is_some_and(|id| !ids.contains(id)));
         self.take_ids(&results.collect::<Vec<_>>());
         for (at, said) in input.iter().enumerate() {
             for call in said.calls.iter().filter(|_| asked.is_none_or(|asked| at > asked)) {

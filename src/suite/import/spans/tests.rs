@@ -219,6 +219,40 @@ fn runs_of_one_time_come_in_one_order_whatever_the_order_of_the_file() {
 }
 
 #[test]
+fn results_with_ids_of_no_call_belong_to_the_calls_of_their_names_else_of_one_tool_and_are_unseen_of_several() {
+    let outcomes = |tools: [&str; 2], names: [Option<&str>; 2]| {
+        let call = |id: &str, tool: &str| json!({"type": "tool_call", "id": id, "name": tool, "arguments": {}});
+        let result =
+            |id: &str, name: Option<&str>| json!({"role": "tool", "name": name, "tool_call_id": id, "content": id});
+        let made = json!({"role": "assistant", "parts": [call("fc1", tools[0]), call("fc2", tools[1])]});
+        let shown = [user("q?"), made.clone(), result("call_2", names[0]), result("call_1", names[1])];
+        let next = json!({"role": "assistant", "parts": [call("fc3", "end")]});
+        let last = [&shown[..], &[next.clone(), result("call_3", None)]].concat();
+        let spans = [
+            agent(),
+            chat(2, (0.5, 1.0), &shown[..1], &made),
+            chat(3, (2.0, 3.0), &shown, &next),
+            chat(4, (4.0, 5.0), &last, &answer()),
+        ];
+        let calls = calls(&spans).into_iter().map(|call| match call.outcome {
+            ToolOutcome::Ok(ToolResult::Other(value)) => format!("{} {value}", call.tool),
+            ToolOutcome::Unseen { .. } => format!("{} unseen", call.tool),
+            other => format!("{} {other:?}", call.tool),
+        });
+        calls.collect::<Vec<_>>()
+    };
+    let named = [Some("book"), Some("find")];
+    assert_eq!(outcomes(["find", "book"], named), ["find \"call_1\"", "book \"call_2\"", "end \"call_3\""]);
+    let of_one = ["find \"call_2\"", "find \"call_1\"", "end \"call_3\""];
+    assert_eq!(outcomes(["find", "find"], [None, None]), of_one);
+    assert_eq!(
+        outcomes(["find", "book"], [None, Some("find")]),
+        ["find \"call_1\"", "book \"call_2\"", "end \"call_3\""]
+    );
+    assert_eq!(outcomes(["find", "book"], [None, None]), ["find unseen", "book unseen", "end \"call_3\""]);
+}
+
+#[test]
 fn steps_and_vectors_are_a_conversation_unless_all_ended_well_and_only_printed_objects_went_through_them() {
     let failed = json!({"code": 2, "message": "KeyError"});
     let step = |id: u64, input: Value, output: Option<Value>| {

@@ -2,8 +2,8 @@
 
 use super::Events;
 use crate::provider::tool_result;
-use crate::trace::spans::{Call, Ran, SpanOperation};
-use crate::trace::{ToolCalled, ToolOutcome, ToolResult, What};
+use crate::trace::spans::{Call, Ran, Said, SpanOperation};
+use crate::trace::{Event, ToolCalled, ToolOutcome, ToolResult, What};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -79,21 +79,52 @@ impl Events<'_> {
     }
 
     /// Gives the calls of the last completion the ids of their results, where an instrumentation writes others: ids of no
-    /// known call, as many as there are calls without a result.
-    pub(super) fn take_ids(&mut self, results: &[&str]) {
-        let is_known =
-            |id: &str| self.events.iter().any(|event| matches!(&event.what, What::ToolCalled(call) if call.id == id));
-        let unknown: Vec<&str> = results.iter().copied().filter(|id| !id.is_empty() && !is_known(id)).collect();
+    /// known call, as many as there are calls without a result. A result belongs to the call of its name, and those without
+    /// names to the calls of one tool in their order. Of several tools nothing says which is whose: results may come in
+    /// the order in which they were ready.
+    pub(super) fn take_ids(&mut self, results: &[&Said]) {
+        let is_known = |id: &str| {
+            let is_it = |event: &Event| matches!(&event.what, What::ToolCalled(call) if call.id == id);
+            self.unclear.contains(id) || self.events.iter().any(is_it)
+        };
+        let id = |said: &&Said| said.answers.clone().filter(|id| !id.is_empty() && !is_known(id));
+        let mut unknown: Vec<(String, Option<&str>)> =
+            results.iter().filter_map(|said| Some((id(said)?, said.tool.as_deref()))).collect();
         let is_last = |place: &usize| {
             let called = |call: &ToolCalled| call.call + 1 == self.completions && !call.id.is_empty();
             *place >= self.first && matches!(&self.events[*place].what, What::ToolCalled(call) if called(call))
         };
-        let waiting: Vec<usize> = self.waiting.iter().copied().filter(is_last).collect();
-        for (place, id) in waiting.iter().zip(&unknown).filter(|_| waiting.len() == unknown.len()) {
-            if let What::ToolCalled(call) = &mut self.events[*place].what {
-                (*id).clone_into(&mut call.id);
+        let mut waiting: Vec<usize> = self.waiting.iter().copied().filter(is_last).collect();
+        if waiting.len() != unknown.len() {
+            return;
+        }
+        let mut named: Vec<(usize, String)> = Vec::new();
+        waiting.retain(|place| {
+            let of_call = unknown.iter().position(|(_, tool)| *tool == Some(self.tool(*place)));
+            named.extend(of_call.map(|at| (*place, unknown.remove(at).0)));
+            of_call.is_none()
+        });
+        if waiting.iter().all(|place| self.tool(*place) == self.tool(waiting[0])) {
+            named.extend(waiting.drain(..).zip(unknown.drain(..).map(|(id, _)| id)));
+        }
+        self.unclear.extend(unknown.into_iter().map(|(id, _)| id));
+        for (place, id) in named {
+            if let What::ToolCalled(call) = &mut self.events[place].what {
+                call.id = id;
             }
         }
+        for place in waiting {
+            if let What::ToolCalled(call) = &mut self.events[place].what
+                && call.arguments.is_object()
+            {
+                let reason = "the ids of the results are of no call, and nothing says which belongs to it";
+                call.outcome = ToolOutcome::Unseen { reason: reason.into() };
+            }
+        }
+    }
+
+    fn tool(&self, place: usize) -> &str {
+        if let What::ToolCalled(call) = &self.events[place].what { &call.tool } else { "" }
     }
 
     /// Takes the first call without a result that has this id, or this name where one of the two has no id: of this turn,
