@@ -155,7 +155,8 @@ fn results_with_ids_of_no_call_belong_to_the_calls_in_order_and_steps_without_wo
             ),
         ],
     );
-    let step = json!({"openinference.span.kind": "CHAIN", "input.value": {"nodes": ["<Document>"]}, "output.value": ["<Node>"]});
+    let step = json!({"openinference.span.kind": "CHAIN", "input.value": {"nodes": ["<Document(id_=a)>"]},
+        "output.value": ["<TextNode(id_=b)>"]});
     let vectors = json!({"openinference.span.kind": "EMBEDDING"});
     let index = spans(1, &json!({}), [step.clone(), step.clone(), vectors, step]);
     let project = Project::starter();

@@ -118,7 +118,10 @@ fn is_other_work(story: &Story) -> bool {
 fn printed_objects(json: &str) -> Option<usize> {
     fn count(value: &Value) -> Option<usize> {
         match value {
-            Value::String(text) => (text.starts_with('<') && text.ends_with('>')).then_some(1),
+            Value::String(text) => {
+                let (name, _) = text.strip_prefix('<')?.strip_suffix(")>")?.split_once('(')?;
+                name.chars().all(|one| one.is_alphanumeric() || one == '_').then_some(1)
+            }
             Value::Array(items) => items.iter().map(count).sum(),
             Value::Object(members) => members.values().map(count).sum(),
             _ => Some(0),

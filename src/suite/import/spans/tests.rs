@@ -285,6 +285,7 @@ fn steps_and_vectors_are_a_conversation_unless_all_ended_well_and_only_printed_o
         vec![step(1, documents.clone(), None)],
         vec![step(1, documents, Some(json!("So.")))],
         vec![step(1, json!({"turns": ["Why?"]}), Some(json!(["So."])))],
+        vec![step(1, json!({"asked": "<p>Why?</p>", "page": "<b>It</b>"}), Some(json!({"html": "<p>So.</p>"})))],
         vec![step(1, json!({"user_input": "Why?", "session": "s-1"}), Some(json!("So.")))],
         vec![fails(step(1, json!({"user_input": "Why?", "session": "s-1"}), None))],
         vec![step(1, json!({"order": 7}), Some(json!({"state": 3})))],
