@@ -204,12 +204,21 @@ fn run(outer: &mut Ran, inner: Ran) {
     };
 }
 
+/// The messages of the outer span, unless they are empty and the inner one has some.
+fn with_words(outer: Option<Vec<Said>>, inner: Option<Vec<Said>>) -> Option<Vec<Said>> {
+    let is_empty = |said: &Vec<Said>| said.iter().all(|one| one.text.trim().is_empty() && one.calls.is_empty());
+    match (outer, inner) {
+        (Some(outer), Some(inner)) if is_empty(&outer) => Some(inner),
+        (outer, inner) => outer.or(inner),
+    }
+}
+
 fn complete(outer: &mut Completed, inner: Completed) {
     *outer = Completed {
         id: outer.id.take().or(inner.id),
         model: std::mem::take(&mut outer.model),
-        input: outer.input.take().or(inner.input),
-        output: outer.output.take().or(inner.output),
+        input: with_words(outer.input.take(), inner.input),
+        output: with_words(outer.output.take(), inner.output),
         finish: outer.finish.take().or(inner.finish),
         input_tokens: outer.input_tokens.or(inner.input_tokens),
         cached_tokens: outer.cached_tokens.or(inner.cached_tokens),
@@ -262,13 +271,16 @@ mod tests {
             Span { trace: "t".into(), id: id.into(), start_ns, end_ns, attributes, ..Span::default() }
         };
         let shown =
-            span("a", (1_000, 9_000), json!({"gen_ai.output.messages": [{"role": "assistant", "content": "So."}]}));
-        let client = span("b", (2_000, 8_000), json!({"gen_ai.usage.input_tokens": 7}));
+            span("a", (1_000, 9_000), json!({"gen_ai.output.messages": [{"role": "assistant", "content": ""}]}));
+        let words = json!([{"role": "assistant", "content": "So."}]);
+        let client =
+            span("b", (2_000, 8_000), json!({"gen_ai.usage.input_tokens": 7, "gen_ai.output.messages": words}));
         let later = span("c", (20_000, 30_000), json!({}));
         let story = stories(vec![client, shown, later], &[]).remove(0);
         let completions: Vec<_> = story.completions().map(|done| (done.at_ns, &done.operation)).collect();
         assert_eq!(completions.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [1_000, 20_000]);
         let super::Operation::Completed(one) = completions[0].1 else { panic!("{completions:?}") };
-        assert_eq!((one.input_tokens, one.output.is_some()), (Some(7), true));
+        let said = one.output.as_ref().map(|said| said[0].text.as_str());
+        assert_eq!((one.input_tokens, said), (Some(7), Some("So.")), "the words of the one that has them");
     }
 }
