@@ -333,7 +333,14 @@ pub(super) fn prints(json: &str, said: &str) -> bool {
 /// The words of a user (or of the agent) in an agent's input (or output): the last message of theirs; else a text, or
 /// the one member of an object that is known to hold words, or the one text of an input; else the JSON as it is.
 pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
-    let read = parsed(value);
+    let mut read = parsed(value);
+    let answers = |name: &str| WORDS.contains(&name) && !ASKED.contains(&name);
+    if let Value::Object(members) = &mut read
+        && !user
+        && members.iter().any(|(name, inner)| answers(name) && !inner.is_null())
+    {
+        members.retain(|name, _| !ASKED.contains(&name.as_str()));
+    }
     let theirs = |said: &&Said| if user { said.is_user() } else { said.is_agent() && said.calls.is_empty() };
     if holds_messages(&read)
         && let Some(last) = messages(&read).iter().rfind(theirs)
@@ -437,5 +444,7 @@ mod tests {
             assert_eq!(words_in(&unknown, true).as_deref(), Some("Why?"));
             assert_eq!(words_in(&json!({asked: "So."}), false).as_deref(), Some("So."));
         }
+        let earlier = json!([{"role": "assistant", "content": "Earlier."}, {"role": "user", "content": "Why?"}]);
+        assert_eq!(words_in(&json!({"input": earlier, "output": "So."}), false).as_deref(), Some("So."));
     }
 }
