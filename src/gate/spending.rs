@@ -201,7 +201,9 @@ mod tests {
 
     fn run(plan: &Plan, change: impl Fn(&mut Option<u64>)) -> Evaluation {
         let mut traces: Vec<Trace> = (0..2).map(|place| good(plan, place)).collect();
-        traces.iter_mut().for_each(|trace| trace.evidence.mode = plan.mode.unwrap_or(trace.evidence.mode));
+        for trace in &mut traces {
+            trace.evidence.mode = plan.mode.unwrap_or(trace.evidence.mode);
+        }
         for event in &mut traces[1].events {
             if let What::ModelCalled(called) = &mut event.what
                 && let Reply::Completion(done) = &mut called.reply

@@ -195,13 +195,10 @@ impl Setup {
         let model = sample.and_then(|sample| sample.get("model")?.as_str()).map(str::to_owned);
         record.model = model.or_else(|| self.model.clone());
         record.messages = match sample.map(finished) {
-            Some(Ok(answer)) => match ungraded.filter(|_| !is_failed) {
-                Some(why) => Err(RowError::Ungraded(why).into()),
-                None => {
-                    messages.extend(answer);
-                    Ok(messages)
-                }
-            },
+            Some(Ok(answer)) => {
+                messages.extend(answer);
+                ungraded.filter(|_| !is_failed).map_or(Ok(messages), |why| Err(RowError::Ungraded(why).into()))
+            }
             Some(Err(why)) => Err(why.into()),
             None => Err(RowError::NoSample.into()),
         };
