@@ -362,6 +362,8 @@ pub(super) enum Schemas {
     Cassette,
     /// What `storage --format json` prints.
     Storage,
+    /// What `promote --output json` prints.
+    Promote,
     /// Columns of the CSV files, as a page in Markdown.
     Csv,
 }

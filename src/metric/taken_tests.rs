@@ -178,6 +178,7 @@ fn pages_of_a_search_engine_cost_no_tokens_and_the_answer_of_an_unpriced_search_
         }
     };
     let failing = |model| failing("{cost: {at_most: 0.06}}", "{within: 10s}", &found(model));
-    assert_eq!(failing(""), Vec::<String>::new());
+    assert_eq!(failing(ExternalResult::NO_MODEL), Vec::<String>::new());
+    assert_eq!(failing("").len(), 1, "a service that does not say its model");
     assert_eq!(failing("sonar").len(), 1);
 }
