@@ -172,10 +172,15 @@ mod tests {
     }
 
     fn problem(asked: Asked, recorded: Option<Asked>, asks_nothing: bool) -> Option<String> {
-        let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard =
-            Heard { proxy, asked, refused: &[], stray: None, recorded, asks_nothing, by_runner: false, started: false };
+        let heard = Heard { recorded, asks_nothing, ..heard(asked) };
         heard.problem(&[], &TrialEnd::Completed).map(|problem| problem.message)
+    }
+
+    /// What was heard of an agent that runs elsewhere.
+    fn heard(asked: Asked) -> Heard<'static> {
+        let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
+        let (recorded, stray, asks_nothing) = (None, None, false);
+        Heard { proxy, asked, refused: &[], stray, recorded, asks_nothing, by_runner: false, started: false }
     }
 
     #[test]
@@ -205,39 +210,15 @@ mod tests {
         );
         assert_eq!(problem(list, Some(list), false), None, "nothing more was recorded");
         assert_eq!((problem(list, None, false), problem(both, Some(both), false)), (None, None));
-        let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let note = |asked| {
-            Heard {
-                proxy,
-                asked,
-                refused: &[],
-                stray: None,
-                recorded: None,
-                asks_nothing: false,
-                by_runner: false,
-                started: false,
-            }
-            .note(&TrialEnd::Completed)
-        };
+        let note = |asked| heard(asked).note(&TrialEnd::Completed);
         assert!(note(list).is_some_and(|note| note.starts_with("no request for a completion came")));
         assert_eq!((note(both), note(Asked::default())), (None, None));
     }
 
     #[test]
     fn an_agent_that_ragcheck_started_is_told_of_no_address_that_the_next_run_changes() {
-        let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
         for (recorded, words) in [(None, "asks_nothing: true"), (Some(completions(1)), "OPENAI_BASE_URL and others")] {
-            let asked = Asked::default();
-            let heard = Heard {
-                proxy,
-                asked,
-                refused: &[],
-                stray: None,
-                recorded,
-                asks_nothing: false,
-                by_runner: false,
-                started: true,
-            };
+            let heard = Heard { recorded, started: true, ..heard(Asked::default()) };
             let told = heard.problem(&[], &TrialEnd::Completed).expect("a problem");
             let text = format!("{} {}", told.message, told.detail.join(" "));
             assert!(!text.contains("8101") && text.contains(words), "{text}");
@@ -261,17 +242,7 @@ mod tests {
 
     #[test]
     fn another_end_of_the_trial_stands_where_nothing_was_refused() {
-        let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard = Heard {
-            proxy,
-            asked: Asked::default(),
-            refused: &[],
-            stray: None,
-            recorded: None,
-            asks_nothing: false,
-            by_runner: false,
-            started: false,
-        };
+        let heard = heard(Asked::default());
         let unreached = TrialEnd::Error(*error(TrialErrorKind::Provider, "the agent was not reached", Vec::new()));
         assert_eq!(heard.problem(&[], &unreached), None);
     }
