@@ -292,7 +292,7 @@ async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus)
             }
         }
     }
-    let known = vectors.save_known(&file, model, corpus)?;
+    let known = vectors.save(&file, model, corpus)?;
     match ended {
         Some(Problem::Incomplete(why)) => {
             let all = corpus.passages.len();

@@ -156,23 +156,12 @@ impl Vectors {
         Ok(PassageVectors { dimensions: self.dimensions, numbers, hash })
     }
 
-    /// Writes those of `corpus` and no others, whole or not at all.
-    ///
-    /// # Errors
-    /// When the file cannot be written, or a passage has no vector.
-    pub fn save(&self, file: &Path, model: &str, corpus: &Corpus) -> Result<(), KnowledgeError> {
-        match self.missing(corpus).len() {
-            0 => self.save_known(file, model, corpus).map(drop),
-            count => Err(KnowledgeError::Vectors { path: file.to_owned(), why: lacking(count) }),
-        }
-    }
-
-    /// Writes those that passages of `corpus` have so far, whole or not at all, and returns their number; nothing if there
+    /// Writes those that passages of `corpus` have so far, and no others, whole or not at all, and returns their number; nothing if there
     /// are none. [`Vectors::of`] refuses them until the others are added.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn save_known(&self, file: &Path, model: &str, corpus: &Corpus) -> Result<usize, KnowledgeError> {
+    pub fn save(&self, file: &Path, model: &str, corpus: &Corpus) -> Result<usize, KnowledgeError> {
         let unwritable = |error| KnowledgeError::Write { path: file.to_owned(), error };
         let (mut passages, mut numbers) = (Vec::new(), Vec::new());
         for passage in &corpus.passages {
@@ -284,9 +273,8 @@ mod tests {
         let mut kept = Vectors::read(&file, "m").expect("reads");
         assert_eq!(kept.missing(&after), [1]);
         assert_eq!(kept.of(&after), Err(1));
-        assert!(kept.save(&file, "m", &after).expect_err("lacks one").to_string().contains("1 passage has no vector"));
         let part = folder.path().join("part.vectors");
-        assert_eq!(kept.save_known(&part, "m", &after).expect("saves"), after.passages.len() - 1);
+        assert_eq!(kept.save(&part, "m", &after).expect("saves"), after.passages.len() - 1);
         let part = Vectors::read(&part, "m").expect("reads");
         assert_eq!(
             (part.missing(&after), part.of(&after)),
