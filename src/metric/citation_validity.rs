@@ -27,21 +27,7 @@ pub(super) struct CitationValidity;
 pub(super) fn retrieved<'t>(
     results: impl Iterator<Item = &'t ToolResult>,
 ) -> impl Iterator<Item = (&'static str, Cow<'t, str>)> {
-    let found = results.flat_map(|result| -> Vec<(&'static str, &'t str)> {
-        match result {
-            ToolResult::Search(search) => {
-                let learned = search.hits.iter().filter_map(|hit| hit.learned.as_ref());
-                let pages = learned.flat_map(|one| &one.urls).map(|url| ("external", url.as_str()));
-                search.hits.iter().map(|hit| ("internal", hit.id.as_str())).chain(pages).collect()
-            }
-            ToolResult::External(found) => {
-                let pages = found.citations.iter().map(|page| ("external", page.url.as_str()));
-                pages.chain([("external", found.result.as_str())]).collect()
-            }
-            ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => Vec::new(),
-        }
-    });
-    found.map(|(kind, id)| (kind, one_spelling(id)))
+    results.flat_map(ToolResult::names).map(|(kind, id)| (kind, one_spelling(id)))
 }
 
 impl Metric for CitationValidity {

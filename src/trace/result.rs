@@ -40,6 +40,23 @@ impl ToolResult {
         }
     }
 
+    /// The names by which what it gave can be cited, with the kind of the source: ids of hits are `internal`, addresses
+    /// that a learned entry is made of, pages and the id of an external answer are `external`.
+    pub(crate) fn names(&self) -> Vec<(&'static str, &str)> {
+        match self {
+            Self::Search(search) => {
+                let learned = search.hits.iter().filter_map(|hit| hit.learned.as_ref());
+                let pages = learned.flat_map(|one| &one.urls).map(|url| ("external", url.as_str()));
+                search.hits.iter().map(|hit| ("internal", hit.id.as_str())).chain(pages).collect()
+            }
+            Self::External(found) => {
+                let pages = found.citations.iter().map(|page| ("external", page.url.as_str()));
+                pages.chain([("external", found.result.as_str())]).collect()
+            }
+            Self::Indexed(_) | Self::Responded | Self::Other(_) => Vec::new(),
+        }
+    }
+
     /// The external service's answer, if it is one.
     pub fn external(&self) -> Option<&ExternalResult> {
         if let Self::External(found) = self { Some(found) } else { None }

@@ -61,21 +61,9 @@ impl TraceBuilder<'_> {
     /// The names of sources, in one spelling, with the kind of what gave each first, in this turn or before it.
     fn kinds(&self) -> BTreeMap<Cow<'_, str>, &'static str> {
         let mut kinds = BTreeMap::new();
-        let mut give = |name, kind| _ = kinds.entry(one_spelling(name)).or_insert(kind);
         let results = self.earlier.iter().copied().chain(self.events.iter().map(|(_, what)| what));
-        for result in results.filter_map(What::given) {
-            match result {
-                ToolResult::Search(search) => {
-                    search.hits.iter().for_each(|hit| give(&hit.id, "internal"));
-                    let learned = search.hits.iter().filter_map(|hit| hit.learned.as_ref());
-                    learned.flat_map(|one| &one.urls).for_each(|url| give(url, "external"));
-                }
-                ToolResult::External(found) => {
-                    let names = found.citations.iter().map(|page| &page.url).chain([&found.result]);
-                    names.for_each(|name| give(name, "external"));
-                }
-                ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => {}
-            }
+        for (kind, name) in results.filter_map(What::given).flat_map(ToolResult::names) {
+            kinds.entry(one_spelling(name)).or_insert(kind);
         }
         kinds
     }
