@@ -9,9 +9,9 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 use std::sync::{PoisonError, RwLock};
+use std::{fmt, io};
 
 /// A named limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -179,6 +179,17 @@ impl Bound {
     pub fn advice(self) -> String {
         let twice = self.print(self.most().saturating_mul(2)).replace(' ', "");
         format!("`--limit {}={twice}` on the command line raises the limit", self.name())
+    }
+
+    /// The error of a file that exceeds the limit: it names both.
+    pub(crate) fn exceeded(self) -> io::Error {
+        let why = format!("larger than {}; {}", self.shown(), self.advice());
+        io::Error::new(io::ErrorKind::FileTooLarge, why)
+    }
+
+    /// The error of reading at most as many bytes: one of a larger file names the limit.
+    pub(crate) fn named(self, error: io::Error) -> io::Error {
+        if error.kind() == io::ErrorKind::FileTooLarge { self.exceeded() } else { error }
     }
 
     fn print(self, amount: u64) -> String {

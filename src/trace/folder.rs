@@ -161,10 +161,7 @@ pub(crate) fn parse_trace(text: &str, line: usize) -> Result<Trace, TraceError> 
 /// # Errors
 /// When it cannot be read, or is larger than [`Bound::PlanSize`].
 pub(crate) fn plan_text(folder: &Path) -> io::Result<Vec<u8>> {
-    files::read_at_most(folder.join(PLAN), Bound::PlanSize.most()).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => too_large(Bound::PlanSize),
-        _ => error,
-    })
+    files::read_at_most(folder.join(PLAN), Bound::PlanSize.most()).map_err(|error| Bound::PlanSize.named(error))
 }
 
 /// Appends the next line of traces to `text` and returns its length in bytes: 0 at the end.
@@ -174,11 +171,7 @@ pub(crate) fn plan_text(folder: &Path) -> io::Result<Vec<u8>> {
 pub(crate) fn read_line(input: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<usize> {
     let most = Bound::TraceSize.most();
     let length = input.by_ref().take(most.saturating_add(1)).read_until(b'\n', text)?;
-    if length as u64 > most { Err(too_large(Bound::TraceSize)) } else { Ok(length) }
-}
-
-fn too_large(bound: Bound) -> io::Error {
-    io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {}; {}", bound.shown(), bound.advice()))
+    if length as u64 > most { Err(Bound::TraceSize.exceeded()) } else { Ok(length) }
 }
 
 /// Reads traces line by line, skipping blank lines, up to the first invalid line; holds only one in memory.

@@ -203,8 +203,7 @@ impl Passages {
             read.size += length as u64;
             let bound = Bound::FoundPassagesSize;
             if read.size > bound.most() {
-                let why = format!("larger than {}; {}", bound.shown(), bound.advice());
-                return Err(PassagesError { file, line: None, why });
+                return Err(PassagesError { file, line: None, why: bound.exceeded().to_string() });
             }
             let text = std::str::from_utf8(&line).map_err(|error| wrong(error.to_string()))?;
             if !text.trim().is_empty() {

@@ -110,12 +110,7 @@ pub(crate) fn read_text_at_most(path: impl AsRef<Path>, limit: u64) -> io::Resul
 /// # Errors
 /// See [`read_text_at_most`].
 pub(crate) fn read_text_within(path: impl AsRef<Path>, bound: Bound) -> io::Result<String> {
-    read_text_at_most(path, bound.most()).map_err(|error| match error.kind() {
-        kind @ io::ErrorKind::FileTooLarge => {
-            io::Error::new(kind, format!("larger than {}; {}", bound.shown(), bound.advice()))
-        }
-        _ => error,
-    })
+    read_text_at_most(path, bound.most()).map_err(|error| bound.named(error))
 }
 
 /// [`Files::entries`] for this process.
