@@ -49,14 +49,11 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
             plural(batch.unread.len(), "part")
         )
     });
-    let (mut records, mut others) = (Vec::new(), 0);
-    let ended_well = || stories.iter().filter(|story| !is_other_work(story) && !has_failed(&spans::turns(story)));
-    let known = Known::of(ended_well().map(has_contents));
+    let (others, stories): (Vec<Story>, Vec<Story>) = stories.into_iter().partition(is_other_work);
+    let (mut records, others) = (Vec::new(), others.len());
+    let ended_well = stories.iter().filter(|story| !has_failed(&spans::turns(story)));
+    let known = Known::of(ended_well.map(has_contents));
     for story in stories {
-        if is_other_work(&story) {
-            others += 1;
-            continue;
-        }
         let turns = spans::turns(&story);
         let mut record = Record::of(Ok(Vec::new()));
         (record.task, record.id) = (story.task.clone(), Some(story.trace.clone()));

@@ -193,7 +193,7 @@ fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
         let (mut more, mut its_results) = (Said::default(), Vec::new());
         match object.get(name) {
             Some(Value::Array(parts)) => parts.iter().for_each(|item| part(item, &mut more, &mut its_results)),
-            Some(Value::Null) | None => {}
+            Some(Value::Null) | None => continue,
             Some(other) => more.text = plain(other),
         }
         add_unknown(more, its_results, &mut one, &mut results);
@@ -224,11 +224,15 @@ fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
 /// Adds what another member of a message says, without what is known: some instrumentations write all or a part of it
 /// twice, as parts and as a text.
 fn add_unknown(more: Said, its_results: Vec<Said>, one: &mut Said, results: &mut Vec<Said>) {
-    let (known, new) = (condensed(&one.text), condensed(&more.text));
-    if new.contains(&known) {
+    if one.text.is_empty() {
         one.text = more.text;
-    } else if !known.contains(&new) {
-        add(&mut one.text, &more.text);
+    } else {
+        let (known, new) = (condensed(&one.text), condensed(&more.text));
+        if new.contains(&known) {
+            one.text = more.text;
+        } else if !known.contains(&new) {
+            add(&mut one.text, &more.text);
+        }
     }
     let is_repeated = |call: &Call, known: &Call| {
         let has_ids = !call.id.is_empty() && !known.id.is_empty();

@@ -110,6 +110,7 @@ impl Story {
             let Some(operation) = &operations[place] else { continue };
             numbers[place] = Some(story.operations.len());
             enclosing.push(around);
+            let is_run = matches!(operation, Operation::Ran(_));
             story.operations.push(SpanOperation {
                 operation: operation.clone(),
                 within: None,
@@ -122,7 +123,7 @@ impl Story {
                     .clone()
                     .or_else(|| exception(span))
                     .or_else(|| observed(span))
-                    .or_else(|| meaning::failed_result(span).filter(|_| matches!(operation, Operation::Ran(_)))),
+                    .or_else(|| if is_run { meaning::failed_result(span) } else { None }),
                 is_of_server: is_of_server(span),
                 is_repeated: false,
             });
