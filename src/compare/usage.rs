@@ -101,7 +101,7 @@ impl Usage {
                 Some(answer) => (answer.input_tokens, answer.output_tokens),
                 None => return,
             },
-            _ => return,
+            ToolResult::External(_) | ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => return,
         };
         self.service_answers += 1;
         self.service_tokens = plus(self.service_tokens, plus(tokens.0, tokens.1));

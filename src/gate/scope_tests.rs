@@ -62,10 +62,10 @@ fn an_agent_that_offers_a_tool_in_some_trials_alone_lost_it_in_the_others() {
     };
     let (verdict, n, successes, out_of_scope, sentence) = result(|role| role != Role::Knowledge, None, &[1, 3]);
     assert_eq!((verdict, n, successes, out_of_scope), (Verdict::Fail, 4, 2, 0), "{sentence}");
-    let other = result(|role| role != Role::Knowledge, Some("send_coupon"), &[1, 3]);
-    assert_eq!((other.1, other.3), (2, 2), "another agent, with tools of its own: {}", other.4);
-    let none = result(|_| false, None, &[0, 1, 2, 3]);
-    assert_eq!((none.1, none.3), (0, 4), "it has no such tool at all: {}", none.4);
+    let (_, n, _, out_of_scope, sentence) = result(|role| role != Role::Knowledge, Some("send_coupon"), &[1, 3]);
+    assert_eq!((n, out_of_scope), (2, 2), "another agent, which has tools that the first lacks: {sentence}");
+    let (_, n, _, out_of_scope, sentence) = result(|_| false, None, &[0, 1, 2, 3]);
+    assert_eq!((n, out_of_scope), (0, 4), "it has no such tool at all: {sentence}");
 }
 
 #[test]

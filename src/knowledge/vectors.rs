@@ -156,8 +156,8 @@ impl Vectors {
         Ok(PassageVectors { dimensions: self.dimensions, numbers, hash })
     }
 
-    /// Writes those that passages of `corpus` have so far, and no others, whole or not at all, and returns their number; nothing if there
-    /// are none. [`Vectors::of`] refuses them until the others are added.
+    /// Writes those that passages of `corpus` have so far, and no others, whole or not at all, and returns their number. If
+    /// there are none, it writes nothing. [`Vectors::of`] refuses them until the others are added.
     ///
     /// # Errors
     /// When the file cannot be written.

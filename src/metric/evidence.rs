@@ -1,9 +1,9 @@
 //! `citation_precision` and `citation_recall`, for cases with `answer.evidence`: cited sources that are evidence /
 //! cited sources, and evidence that is cited / evidence.
 //!
-//! Units are the different sources of an answer and the different pieces of evidence. A turn without an answer cites none of its evidence; an
-//! answer that cites nothing has no precision. Matching is by id alone: whether a passage entails a sentence is a
-//! question for a grader.
+//! Units are the different sources of an answer and the different pieces of evidence. A turn without an answer cites none
+//! of its evidence; an answer that cites nothing has no precision. Matching is by id alone: whether a passage entails a
+//! sentence is a question for a grader.
 
 use super::catalogue::Registered;
 use super::expectation::answers;

@@ -2,7 +2,7 @@
 //!
 //! LangChain gives the whole input and, in `input_token_details`, what of it is of which kind. Langfuse subtracts the
 //! kinds from `input` and `output` and writes them beside these, unless it passes on what the agent, LiteLLM or OpenAI said.
-//! Whether the kinds are within is told by the total, where it is given.
+//! The total, if there is one, shows whether the kinds are included.
 //! <https://langfuse.com/docs/observability/features/token-and-cost-tracking>
 
 use super::meaning::Completed;
@@ -47,10 +47,12 @@ fn sums(usage: &Map<String, Value>, side: &str, of_openai: &str) -> Vec<u64> {
     let (with, without) = (own.saturating_add(kinds).max(tiers), own.max(tiers));
     // LangChain's callback for JavaScript subtracts from `input` and not from `input_tokens`.
     let is_whole = !usage.contains_key(side) && sum(usage, is_kind).is_some();
-    match kinds > own {
-        true => vec![with],
-        false if is_whole => vec![without, with],
-        false => vec![with, without],
+    if kinds > own {
+        vec![with]
+    } else if is_whole {
+        vec![without, with]
+    } else {
+        vec![with, without]
     }
 }
 

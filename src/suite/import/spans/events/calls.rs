@@ -78,10 +78,10 @@ impl Events<'_> {
         }
     }
 
-    /// Gives the calls of the last completion the ids of their results, where an instrumentation writes others: ids of no
-    /// known call, as many as there are calls without a result. A result belongs to the call of its name, and those without
-    /// names to the calls of one tool in their order. Of several tools nothing says which is whose: results may come in
-    /// the order in which they were ready.
+    /// Gives the calls of the last completion the ids of their results if an instrumentation writes other ids in results
+    /// than in calls: as many unknown ids as there are calls without a result. A result with a name belongs to the call of
+    /// that tool. Results without names are matched in order if all calls are of one tool; otherwise their calls are
+    /// undetermined, because results may come in the order in which they were ready.
     pub(super) fn take_ids(&mut self, results: &[&Said]) {
         let is_known = |id: &str| {
             let is_it = |event: &Event| matches!(&event.what, What::ToolCalled(call) if call.id == id);
