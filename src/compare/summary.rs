@@ -6,7 +6,7 @@
 use super::usage::Usage;
 use super::{CompareError, Counts, RepetitionCounts};
 use crate::settings::Enforcement;
-use crate::trace;
+use crate::trace::{self, is_zero};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -248,11 +248,6 @@ impl CaseFigures {
         paired.unpaired.1 = theirs.len() as u64;
         paired
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl Summary {

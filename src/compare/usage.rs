@@ -1,7 +1,7 @@
 //! Usage of a case's trials, for side-by-side figures: calls, tokens, times, citations.
 
 use crate::metric::taken::{Taken, plus};
-use crate::trace::{Member, Mode, SOURCES, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{Member, Mode, SOURCES, ToolResult, Trace, TurnOutcome, What, is_zero};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -171,11 +171,6 @@ impl Usage {
             && self.turns_us.iter().filter(|time| **time != u64::MAX).all(|time| *time <= most)
             && self.cost.is_none_or(|cost| (0.0..=most as f64).contains(&cost))
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// A time as a file holds it.

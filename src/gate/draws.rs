@@ -5,7 +5,7 @@
 
 use super::{TrialResults, Verdict};
 use crate::trace::text::{count, listed};
-use crate::trace::{self, Evidence, Mode};
+use crate::trace::{self, Evidence, Mode, is_zero};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,11 +105,6 @@ pub(super) fn fallen(trials: &TrialResults) -> Option<String> {
     let passed = trials.iter().filter(|one| one.verdict == Verdict::Pass && one.evidence.starts_with(&live));
     let names: Vec<String> = passed.filter(|one| failed(&one.draws)).map(|one| one.id.clone().into_owned()).collect();
     (!names.is_empty()).then(|| format!("FAIL in this run, though the first draw passed: {}", listed(&names, NAMED)))
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 #[cfg(test)]

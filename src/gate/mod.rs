@@ -79,7 +79,7 @@ pub(crate) use unread::Unread;
 pub(crate) use unshown::Unshown;
 
 use crate::metric::Check;
-use crate::trace::{Lane, Mode, words};
+use crate::trace::{Lane, Mode, is_zero, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -439,9 +439,4 @@ pub struct ErrorGroup {
     pub detail: Vec<String>,
     /// The trials.
     pub trials: Vec<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }

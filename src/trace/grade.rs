@@ -4,7 +4,7 @@
 //! another request. A grade belongs to one answer: the line holds its digest, so that grades of another run are
 //! rejected. A reader rejects a newer version and ignores unknown fields of an equal one.
 
-use super::{Answer, Seal, Trace, TurnOutcome, What, seal, sealed, words};
+use super::{Answer, Seal, Trace, TurnOutcome, What, is_zero, seal, sealed, words};
 use crate::platform::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -101,11 +101,6 @@ impl Grade {
     pub(crate) fn is_of_answer_of(&self, other: &Self) -> bool {
         (&self.trial, self.conversation, self.turn) == (&other.trial, other.conversation, other.turn)
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// The grades of a run by trial, each trial's in the order of the file.

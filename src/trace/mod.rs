@@ -202,9 +202,9 @@ impl HeldCalls {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
+/// Whether a number is 0, for members that are not written then.
+pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// In [`Evidence::recorded_from`]: no service was called, or the trial did not run.
