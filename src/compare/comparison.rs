@@ -17,7 +17,7 @@ pub(crate) const LIVE_REPETITIONS: u64 = 3;
 
 words! {
     /// Result of comparing one criterion.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Finding {
         /// B is better beyond the margin, significantly.
@@ -31,22 +31,24 @@ words! {
         /// No case changed; that does not prove equality.
         NoDiscordance = "no case changed",
         /// Nothing to compare.
+        #[default]
         NotCompared = "not compared",
     }
 }
 
 /// Unit of a row's figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Rates of 0 to 1; the difference is B minus A.
+    #[default]
     Rate,
     /// Seconds; the difference is B / A minus 1.
     Time,
 }
 
 /// One criterion compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedCriterion {
     /// The criterion's id, `scenario/id` for a gate, `cases` or `turn time`.
     #[serde(rename = "criterion", alias = "key")]

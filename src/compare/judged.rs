@@ -159,18 +159,12 @@ fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Tested {
         units_a: found.a.into(),
         units_b: found.b.into(),
         difference: some(found.value()),
-        interval: None,
         least: found.least_gain(if measured.fewer_is_better { -1.0 } else { 1.0 }),
         method: tested.as_ref().map(method).unwrap_or_default().to_owned(),
         p: tested.as_ref().map(PairedShift::p),
-        p_adjusted: None,
         better,
         worse,
-        visible: None,
-        finding: Finding::NotCompared,
-        sentence: String::new(),
-        level: None,
-        family: 0,
+        ..ComparedCriterion::default()
     };
     Tested { row, of: Of::Rates(found, tested) }
 }
@@ -193,7 +187,6 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested 
         metric: "turn time".into(),
         scale: Scale::Time,
         gated,
-        proxy: false,
         fewer_is_better: true,
         cases,
         a: (cases > 0).then_some(found.medians.0),
@@ -201,18 +194,12 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested 
         units_a: (0, cases).into(),
         units_b: (0, cases).into(),
         difference: found.change(),
-        interval: None,
         least: found.interval(ALPHA).map(|(_, high)| -high),
         method: if p.is_some() { "signed ranks, Hodges-Lehmann".into() } else { String::new() },
         p,
-        p_adjusted: None,
         better: count(|ratio| ratio < 0.0),
         worse: count(|ratio| ratio > 0.0),
-        visible: None,
-        finding: Finding::NotCompared,
-        sentence: String::new(),
-        level: None,
-        family: 0,
+        ..ComparedCriterion::default()
     };
     Tested { row, of: Of::Times(found) }
 }

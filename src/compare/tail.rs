@@ -136,8 +136,6 @@ impl Tail {
             about: "Time from the user's words to the answer, the time that 95 of 100 turns do not exceed.".into(),
             metric: "turn time p95".into(),
             scale: Scale::Time,
-            gated: false,
-            proxy: false,
             fewer_is_better: true,
             cases: self.cases.len() as u64,
             a: value(a),
@@ -145,18 +143,12 @@ impl Tail {
             units_a: (0, self.cases.iter().map(|case| case.0.len() as u64).sum()).into(),
             units_b: (0, self.cases.iter().map(|case| case.1.len() as u64).sum()).into(),
             difference: value(a).zip(value(b)).map(|(a, b)| b / a.max(1e-6) - 1.0),
-            interval: None,
             least: a.zip(b).and_then(|(a, b)| Some(1.0 - seconds(b.upper?)? / seconds(a.lower?)?.max(1e-6))),
             method: p.map_or_else(String::new, |_| "exchange of sides by case, drawn".into()),
             p,
-            p_adjusted: None,
             better: changed(|a, b| b < a),
             worse: changed(|a, b| b > a),
-            visible: None,
-            finding: Finding::NotCompared,
-            sentence: String::new(),
-            level: None,
-            family: 0,
+            ..ComparedCriterion::default()
         }
     }
 

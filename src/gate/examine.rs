@@ -6,7 +6,7 @@ use super::held::HeldTrial;
 use super::latency::Timed;
 use super::tally::WhyNoUnits;
 use super::unread::Replies;
-use super::{Draws, EvaluationError, RetryCounts, TrialResult, Verdict, coverage, part, sources, spending};
+use super::{Draws, EvaluationError, TrialResult, Verdict, coverage, part, sources, spending};
 use crate::metric::grounding::FactLookup;
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, Tools, TrialView, expectation, offer, taken};
@@ -332,22 +332,7 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
         case: scenario.cases[trial.case].case.case.clone(),
         lane: trial.lane.clone(),
         verdict: Verdict::Error,
-        checks: Vec::new(),
-        departures: Vec::new(),
-        error: String::new(),
-        turns: 0,
-        model_calls: 0,
-        tool_calls: 0,
-        retries: RetryCounts::default(),
-        input_tokens: None,
-        cached_tokens: None,
-        output_tokens: None,
-        cost: None,
-        slowest_turn_us: None,
-        took_us: 0,
-        evidence: String::new(),
-        model: String::new(),
-        draws: Draws::default(),
+        ..TrialResult::default()
     }
 }
 

@@ -94,7 +94,7 @@ words! {
     /// ```
     /// assert_eq!(ragcheck::Verdict::NotMeasured.as_str(), "NOT_MEASURED");
     /// ```
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
     pub enum Verdict {
         /// The requirement holds.
@@ -104,6 +104,7 @@ words! {
         /// The evidence does not decide.
         Inconclusive = "INCONCLUSIVE",
         /// There was nothing to measure.
+        #[default]
         NotMeasured = "NOT_MEASURED",
         /// Not evaluated: a trial in ERROR is among its units.
         Error = "ERROR",
@@ -116,7 +117,7 @@ impl Verdict {
 }
 
 /// Result of one criterion or gate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionResult {
     /// `SC-001`, or `gate 1` of a scenario.
     pub id: String,
@@ -275,7 +276,7 @@ pub struct Violation {
 }
 
 /// Result of one trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialResult {
     /// `scenario/case/flow.variant.n`.
     pub id: String,
@@ -328,7 +329,7 @@ pub struct TrialResult {
 }
 
 /// Evaluation of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluation {
     /// Format version.
     pub version: u32,

@@ -54,30 +54,11 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     };
     Plan {
         version: PLAN_VERSION,
-        mode: None,
-        part: None,
-        typed: None,
-        changed_recordings: None,
-        partition: None,
-        hold: None,
-        id: String::new(),
-        stopping: None,
         seed: 1,
         scenarios: vec![scenario],
         trials: trials.into(),
         criteria: Criteria { criteria: serde_saphyr::from_str(criteria).expect("criteria"), ..Criteria::default() },
-        not_measured_ok: Vec::new(),
-        machines: BTreeMap::new(),
-        prompts: BTreeMap::new(),
-        knowledge: BTreeMap::new(),
-        ratings: None,
-        agreement: None,
-        order: Vec::new(),
-        rewards: BTreeMap::new(),
-        prices: BTreeMap::new(),
-        requirements: BTreeMap::new(),
-        requirement_sources: BTreeMap::new(),
-        requirement_evidence: BTreeMap::new(),
+        ..Plan::default()
     }
 }
 

@@ -79,30 +79,19 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
     }
     Ok(Plan {
         version: PLAN_VERSION,
-        mode: None,
-        part: None,
-        typed: None,
-        changed_recordings: None,
-        partition: None,
-        hold: None,
-        id: String::new(),
         stopping,
         seed,
         scenarios,
         trials: trials.into(),
         criteria: loaded.criteria.clone(),
         not_measured_ok: loaded.project.not_measured_ok.clone(),
-        machines: BTreeMap::new(),
-        prompts: BTreeMap::new(),
-        knowledge: BTreeMap::new(),
         ratings: loaded.ratings.clone(),
         agreement: loaded.agreement.clone(),
-        order: Vec::new(),
-        rewards: BTreeMap::new(),
         prices: loaded.project.prices.clone(),
         requirement_sources: sources(loaded),
         requirement_evidence: evidence(loaded),
         requirements: loaded.project.requirements.iter().map(|(id, one)| (id.clone(), one.text.clone())).collect(),
+        ..Plan::default()
     })
 }
 

@@ -51,7 +51,7 @@ const LISTED: usize = 20_000;
 pub(crate) const STOPPING_ALPHA: f64 = 0.05;
 
 /// Everything that evaluation needs in addition to the traces.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Format version.
     pub version: u32,

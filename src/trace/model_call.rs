@@ -56,7 +56,7 @@ impl Reply {
 }
 
 /// A completion of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
     /// The model that answered.
     pub model: String,
@@ -153,7 +153,7 @@ fn is_cut_off(finish: &str) -> bool {
 }
 
 /// One HTTP attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     /// The service called, if the event does not imply it: `embeddings`. Older readers ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

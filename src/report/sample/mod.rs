@@ -10,7 +10,6 @@ mod verdicts;
 use super::{Beside, Searchable, TimelineBuilder, Timelines, View};
 use crate::gate::{Evaluation, Verdict, evaluate};
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase};
-use crate::scenario::Criteria;
 use crate::trace::{Arm, Lane, Trace};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -75,30 +74,10 @@ pub fn run(copies: usize) -> Run {
     }
     let plan = Plan {
         version: 1,
-        mode: None,
-        part: None,
-        typed: None,
-        changed_recordings: None,
-        partition: None,
-        hold: None,
-        id: String::new(),
         seed: 7,
         scenarios: vec![scenario("heat-pumps", 0..3), scenario("edge-cases", 3..6)],
         trials: planned.into(),
-        criteria: Criteria::default(),
-        not_measured_ok: Vec::new(),
-        machines: BTreeMap::new(),
-        prompts: BTreeMap::new(),
-        knowledge: BTreeMap::new(),
-        ratings: None,
-        agreement: None,
-        stopping: None,
-        order: Vec::new(),
-        rewards: BTreeMap::new(),
-        prices: BTreeMap::new(),
-        requirements: BTreeMap::new(),
-        requirement_sources: BTreeMap::new(),
-        requirement_evidence: BTreeMap::new(),
+        ..Plan::default()
     };
     let evaluated = evaluate(&plan, traces.iter().cloned().map(Ok)).expect("the sample can be judged");
     let evaluation = Evaluation {

@@ -53,27 +53,17 @@ impl Script {
     fn model(&mut self, tool: Option<&str>, text: &str, attempts: Vec<Attempt>) {
         let took = 600_000 + self.words.next(1_400_000) as u64;
         let mut all = attempts;
-        all.push(Attempt {
-            service: None,
-            status: Some(200),
-            cause: None,
-            took_us: took,
-            wait_us: None,
-            declared_fault: false,
-            held: None,
-            vectors: None,
-        });
+        all.push(Attempt { status: Some(200), took_us: took, ..Attempt::default() });
         let took_us = all.iter().map(|one| one.took_us + one.wait_us.unwrap_or(0)).sum();
         let reply = Reply::Completion(Completion {
             model: "gpt-sim-1".into(),
             text: text.into(),
-            refusal: None,
             calls: tool.iter().map(|tool| (*tool).to_owned()).collect(),
             finish: if tool.is_some() { "tool_calls".into() } else { "stop".into() },
             input_tokens: Some(1_200 + self.words.next(900) as u64),
             cached_tokens: Some(1_024),
-            cache_write_tokens: None,
             output_tokens: Some(40 + self.words.next(160) as u64),
+            ..Completion::default()
         });
         let (call, state, shown) = (self.call, self.state.into(), vec!["system:0a1b2c3d4e5f".into(); 3]);
         let tool_choice = "auto".into();
@@ -178,14 +168,11 @@ impl Script {
 
 fn external(script: &mut Script) {
     let limited = Attempt {
-        service: None,
         status: Some(429),
         cause: Some("rate_limit".into()),
         took_us: 90_000,
         wait_us: Some(700_000),
-        declared_fault: false,
-        held: None,
-        vectors: None,
+        ..Attempt::default()
     };
     script.model(Some("perplexity_search"), "The manual has no figures for this year.", vec![limited]);
     let retried = |account, target: &str, cause: &str| {

@@ -3,9 +3,8 @@
 use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
-    CaseCounts, CriterionResult, Draws, ErrorGroup, Evaluation, Excluded, Interval, RUN_VERSION, Redrawn,
-    RequirementCoverage, Restarts, RetryCounts, Spending, TransitionCount, TransitionCoverage, TrialResult, Unshown,
-    VariantCounts, Verdict, Violation,
+    CaseCounts, CriterionResult, ErrorGroup, Evaluation, Excluded, Interval, RUN_VERSION, RequirementCoverage,
+    RetryCounts, TransitionCount, TransitionCoverage, TrialResult, Unshown, VariantCounts, Verdict, Violation,
 };
 use crate::metric::Check;
 use crate::stats::percent::{at_least, percent};
@@ -45,14 +44,12 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
             tool: u32::from(kind == 1),
         },
         input_tokens: (verdict != Verdict::Error).then_some(5_400),
-        cached_tokens: None,
-        cost: None,
         output_tokens: (verdict != Verdict::Error).then_some(380),
         slowest_turn_us: turns.iter().copied().max(),
         took_us: trace.took_us,
         evidence: "REPLAYED, recorded from simulator on 2026-11-21".into(),
         model: trace.evidence.model.clone(),
-        draws: Draws::default(),
+        ..TrialResult::default()
     }
 }
 
@@ -92,7 +89,6 @@ fn criterion(
     CriterionResult {
         id: id.into(),
         about: about.into(),
-        scenario: None,
         metric: metric.into(),
         target: target.into(),
         kind: if target.contains("100") { "invariant" } else { "confidence" }.into(),
@@ -102,12 +98,7 @@ fn criterion(
         units: "queries".into(),
         n,
         clusters: n,
-        distinct: 0,
-        sample_text: String::new(),
         per: "unit".into(),
-        per_unit: None,
-        per_conversation: None,
-        seen_text: String::new(),
         successes,
         observed: (n > 0).then_some(if time { 8.41 } else { share }),
         sentence: format!("{observed_text} on {n} queries; the target is {target}; {bound_text}."),
@@ -118,21 +109,9 @@ fn criterion(
         bound_text,
         evidence: "REPLAYED, recorded from simulator on 2026-11-21".into(),
         proxy: id == "SC-004",
-        excluded: Vec::new(),
-        with_excluded: String::new(),
-        violations: Vec::new(),
-        causes: Vec::new(),
-        sources: Vec::new(),
         errors: u64::from(verdict == Verdict::Error) * 4,
-        out_of_scope: 0,
-        not_asked: false,
-        run_again: 0,
-        run_again_passed: 0,
-        by_variant: Vec::new(),
-        sequential: None,
         unshown: (verdict == Verdict::Inconclusive).then_some(Unshown::Met),
-        floor: String::new(),
-        min_n: None,
+        ..CriterionResult::default()
     }
 }
 
@@ -229,26 +208,18 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
         why: String::new(),
     };
     Evaluation {
-        sources: Vec::new(),
-        held: None,
-        redrawn: Redrawn::default(),
-        restarts: Restarts::default(),
         version: RUN_VERSION,
         exit_code: 3,
         conclusion: "The run is incomplete: trials could not be replayed, and SC-001 fails.".into(),
         evidence: vec!["REPLAYED, recorded from simulator on 2026-11-21 (model gpt-sim-1)".into()],
-        notes: Vec::new(),
         criteria,
         gates,
-        self_tests: Vec::new(),
         errors: vec![ErrorGroup {
             kind: TrialErrorKind::CassetteMiss.label().into(),
             message: error().message,
             detail: error().detail,
             trials: broken,
         }],
-        turn_kinds: Vec::new(),
-        latency: Vec::new(),
         turn_times_us,
         transitions: vec![TransitionCoverage {
             flow: "tool-rag".into(),
@@ -270,11 +241,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
             requirement("FR-003", "It is mandatory", &[("heat-pumps/skips-the-manual", 0, 4)]),
             requirement("FR-014", "Citations of both kept to the end", &[]),
         ],
-        spending: Spending::default(),
-        repeats: Vec::new(),
-        grades: Vec::new(),
-        stopped: None,
-        part: String::new(),
         trials: std::sync::Arc::new(trials.into_iter().collect()),
+        ..Evaluation::default()
     }
 }

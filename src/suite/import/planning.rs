@@ -131,32 +131,15 @@ pub(super) fn imported(
     let plan = Plan {
         version: PLAN_VERSION,
         mode: Some(Mode::Imported),
-        part: None,
-        typed: None,
-        changed_recordings: None,
-        partition: None,
-        hold: None,
-        id: String::new(),
-        stopping: None,
-        seed: 0,
         scenarios: vec![planned],
         trials: trials.into(),
         criteria: criteria.unwrap_or_else(|| usual(expected)),
-        not_measured_ok: Vec::new(),
         machines: machine
             .and_then(|one| Some((IMPORTED.to_owned(), serde_json::to_value(one).ok()?)))
             .into_iter()
             .collect(),
-        prompts: BTreeMap::new(),
-        knowledge: BTreeMap::new(),
-        ratings: None,
-        agreement: None,
-        order: Vec::new(),
         rewards,
-        prices: BTreeMap::new(),
-        requirements: BTreeMap::new(),
-        requirement_sources: BTreeMap::new(),
-        requirement_evidence: BTreeMap::new(),
+        ..Plan::default()
     };
     let remarks = matching::remark(&unnamed).into_iter().collect();
     Ok(Imported { plan, traces, passages, earlier, ignored, copies, remarks, aside: Aside::default() })
@@ -280,15 +263,8 @@ fn usual(expected: bool) -> Criteria {
         metric: metric.into(),
         target: ">= 95%".into(),
         kind: GateKind::Confidence,
-        flow: None,
-        floor: None,
-        per: None,
-        most: None,
-        min_n: None,
-        margin: None,
         required: Some(required),
-        self_test: false,
-        meant: false,
+        ..Criterion::every_case()
     };
     Criteria {
         about: "What can be asked of any conversation; name others with --criteria.".into(),

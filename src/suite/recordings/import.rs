@@ -24,12 +24,7 @@ pub(crate) enum ImportError {
     Unreadable(std::io::Error),
     /// A recording of that name exists.
     #[error("{scenario}/{case} is there already: delete it, or give another --scenario")]
-    Present {
-        /// Scenario name.
-        scenario: String,
-        /// Case name.
-        case: String,
-    },
+    Present { scenario: String, case: String },
     /// It is not a recording that is known.
     #[error(transparent)]
     Foreign(#[from] ForeignError),
@@ -85,20 +80,13 @@ pub(crate) fn import(
         recorded_at: imported.recorded_at.unwrap_or(jiff::Timestamp::UNIX_EPOCH),
         recorded_from: imported.recorded_from.clone(),
         recorder: format!("{}, imported by ragcheck {}", imported.format.name(), env!("CARGO_PKG_VERSION")),
-        knowledge: String::new(),
-        seed: 0,
-        subject: String::new(),
         take: 1,
-        takes: BTreeMap::new(),
         profiles: imported
             .exchanges
             .iter()
             .map(|one| (one.profile.clone(), known_profile(&one.profile).unwrap_or(&EXACT).version))
             .collect(),
-        vars: BTreeMap::new(),
-        spans: Vec::new(),
-        stopping: None,
-        held: None,
+        ..Header::default()
     };
     let lane = Cassette::new(header, std::mem::take(&mut imported.exchanges), BTreeMap::new());
     let blobs = cassette::blobs_dir(target.folder, target.scenario);
