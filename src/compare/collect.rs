@@ -6,7 +6,7 @@ use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, St
 use crate::metric::turns::turns;
 use crate::metric::{Group, Metric, Observation, Outcome};
 use crate::plan::{Plan, PlannedScenario};
-use crate::scenario::{Criterion, GateKind, Target, parse_target};
+use crate::scenario::{Criterion, Target, parse_target};
 use crate::stats::quantile::median;
 use crate::trace::normalise::same_question;
 use crate::trace::{Arm, Mode, Trace, What};
@@ -305,18 +305,13 @@ fn measured<'m>(
 
 /// The rule of a criterion as text.
 fn judged(written: &Criterion) -> String {
-    let kind = match written.kind {
-        GateKind::Invariant => "invariant",
-        GateKind::Confidence => "confidence",
-        GateKind::Point => "point",
-    };
     let more = [
         written.floor.as_ref().map(|floor| format!("floor {floor}")),
         written.min_n.map(|least| format!("min_n {least}")),
         written.margin.as_ref().map(|margin| format!("margin {margin}")),
         (!written.is_required()).then(|| "not required".to_owned()),
     ];
-    [kind.to_owned()].into_iter().chain(more.into_iter().flatten()).collect::<Vec<_>>().join(", ")
+    [written.kind.as_str().to_owned()].into_iter().chain(more.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }
 
 /// The row that every comparison has: trials that pass, by case.

@@ -131,7 +131,7 @@ impl CriterionSums<'_> {
             scenario: self.scenario.map(|index| plan.scenarios[index].name.clone()),
             metric: written.metric.clone(),
             target: written.target.clone(),
-            kind: kind(written.kind).into(),
+            kind: written.kind.as_str().into(),
             required: written.is_required(),
             not_measured_ok: plan.not_measured_ok.contains(&written.id),
             verdict: Verdict::NotMeasured,
@@ -378,12 +378,4 @@ fn nothing(result: &mut CriterionResult, hidden: Option<&str>, flow: Option<&str
 
 fn errors(n: u64) -> String {
     count(n, "trial in ERROR", "trials in ERROR")
-}
-
-fn kind(kind: GateKind) -> &'static str {
-    match kind {
-        GateKind::Invariant => "invariant",
-        GateKind::Confidence => "confidence",
-        GateKind::Point => "point",
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::resolve::resolve_metric;
 use crate::settings::catalogue::MetricEntry;
-use crate::trace::{EXTERNAL, IMPORTED};
+use crate::trace::{EXTERNAL, IMPORTED, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -155,14 +155,16 @@ pub enum Per {
 /// A gate in a scenario: a criterion on that scenario alone.
 pub(crate) type Gate = Criterion;
 
-/// How a criterion is decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum GateKind {
-    /// One violation fails it.
-    Invariant,
-    /// The exact one-sided 95 % bound decides.
-    Confidence,
-    /// The observed figure decides. Advisory, and labelled so, unless `required: true`.
-    Point,
+words! {
+    /// How a criterion is decided.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum GateKind {
+        /// One violation fails it.
+        Invariant = "invariant",
+        /// The exact one-sided 95 % bound decides.
+        Confidence = "confidence",
+        /// The observed figure decides. Advisory, and labelled so, unless `required: true`.
+        Point = "point",
+    }
 }

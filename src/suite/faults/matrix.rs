@@ -1,30 +1,34 @@
 //! The matrix as it is reported: cells and their verdicts.
 
+use crate::trace::words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Outcome of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum CellVerdict {
-    /// The case met all its expectations.
-    Recovered,
-    /// The turn was answered with less, within the agent's contract.
-    Degraded,
-    /// The turn ended with an error that names its kind.
-    ClearError,
-    /// None of these, or not what the fault demands.
-    Wrong,
-    /// A poisoned trial does what its clean twin does.
-    Unmoved,
-    /// A poisoned trial does something else than its clean twin.
-    Changed,
-    /// The canary is in what the agent does.
-    Leaked,
-    /// A later request is in no recording.
-    NotRecorded,
-    /// The fault cannot strike there.
-    NotMeasured,
+words! {
+    fn label;
+    /// Outcome of a cell.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum CellVerdict {
+        /// The case met all its expectations.
+        Recovered = "recovered",
+        /// The turn was answered with less, within the agent's contract.
+        Degraded = "degraded",
+        /// The turn ended with an error that names its kind.
+        ClearError = "clear error",
+        /// None of these, or not what the fault demands.
+        Wrong = "wrong",
+        /// A poisoned trial does what its clean twin does.
+        Unmoved = "unmoved",
+        /// A poisoned trial does something else than its clean twin.
+        Changed = "changed",
+        /// The canary is in what the agent does.
+        Leaked = "leaked",
+        /// A later request is in no recording.
+        NotRecorded = "not recorded",
+        /// The fault cannot strike there.
+        NotMeasured = "not measured",
+    }
 }
 
 impl CellVerdict {
@@ -38,21 +42,6 @@ impl CellVerdict {
     /// Whether it fails the command.
     pub(crate) fn fails(self) -> bool {
         matches!(self, Self::Wrong | Self::Changed | Self::Leaked)
-    }
-
-    /// Words in tables.
-    pub(crate) fn label(self) -> &'static str {
-        match self {
-            Self::Recovered => "recovered",
-            Self::Degraded => "degraded",
-            Self::ClearError => "clear error",
-            Self::Wrong => "wrong",
-            Self::Unmoved => "unmoved",
-            Self::Changed => "changed",
-            Self::Leaked => "leaked",
-            Self::NotRecorded => "not recorded",
-            Self::NotMeasured => "not measured",
-        }
     }
 }
 

@@ -30,7 +30,7 @@ use crate::scenario::{Criteria, Scenario};
 use crate::settings::price::Price;
 use crate::trace::spans::SpansError;
 use crate::trace::text::{plural, quote};
-use crate::trace::{Member, NamedPassage, Trace, TrialEnd};
+use crate::trace::{Member, NamedPassage, Trace, TrialEnd, words};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,32 +63,25 @@ struct Aside {
     parts: Vec<String>,
 }
 
-/// Formats of files that can be imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Lists of messages, in the shapes of several providers.
-    Messages,
-    /// Published traces.
-    Trace,
-    /// Spans of OpenTelemetry, and runs of LangSmith.
-    Otlp,
-    /// Rows of OpenAI Evals.
-    Evals,
+words! {
+    fn name;
+    /// Formats of files that can be imported.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Format {
+        /// Lists of messages, in the shapes of several providers.
+        Messages = "messages",
+        /// Published traces.
+        Trace = "trace",
+        /// Spans of OpenTelemetry, and runs of LangSmith.
+        Otlp = "otlp",
+        /// Rows of OpenAI Evals.
+        Evals = "evals",
+    }
 }
 
 impl Format {
     /// All formats.
     pub const ALL: [Self; 4] = [Self::Messages, Self::Trace, Self::Otlp, Self::Evals];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Messages => "messages",
-            Self::Trace => "trace",
-            Self::Otlp => "otlp",
-            Self::Evals => "evals",
-        }
-    }
 
     /// The format of a file by its content.
     ///
