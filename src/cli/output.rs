@@ -11,10 +11,10 @@ use crate::platform::files::{self, LockError};
 use crate::platform::secrets;
 use crate::scenario::Diagnostic;
 use crate::simulator::BehaviourError;
+use crate::suite::SuiteError;
 use crate::suite::evaluation::ScoreError;
 use crate::suite::recordings::{DiffError, FileError};
 use crate::suite::review::RatingsError;
-use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -83,25 +83,6 @@ impl From<SuiteError> for Problem {
                 Self::Incomplete(ended.to_string())
             }
             beside @ SuiteError::Unlisted(_) => Self::Unwritten(beside.to_string()),
-            other => Self::of(&other),
-        }
-    }
-}
-
-impl From<ImportFileError> for Problem {
-    fn from(error: ImportFileError) -> Self {
-        match error {
-            ImportFileError::Run(error) => error.into(),
-            other => Self::Words(other.to_string()),
-        }
-    }
-}
-
-impl From<GradingError> for Problem {
-    fn from(error: GradingError) -> Self {
-        match error {
-            GradingError::Files(mistakes) => Self::Diagnostics(mistakes),
-            beside @ GradingError::Unlisted(_) => Self::Unwritten(beside.to_string()),
             other => Self::of(&other),
         }
     }
@@ -288,7 +269,7 @@ mod tests {
                 HistoryError::File { path: path.clone(), error: error() }.into(),
                 RatingsError::File { file: path.clone(), error: error() }.into(),
                 SuiteError::Write { reports: path.clone(), error: error() }.into(),
-                GradingError::Write { folder: path, error: error() }.into(),
+                SuiteError::GradesWrite { folder: path, error: error() }.into(),
             ]
             .map(|problem| problem.exit())
         };

@@ -2,12 +2,14 @@
 
 use crate::gate::EvaluationError;
 use crate::plan::Partition;
+use crate::platform::bounds::Bound;
 use crate::platform::files::{LockError, is_full_disk};
 use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::listed;
 use crate::suite::evaluation::{ScoreError, StopError};
+use crate::suite::import::ImportError;
 use crate::suite::recordings::Unwritable;
-use crate::trace::text::{plural, quote};
+use crate::trace::text::{line, plural, quote};
 use crate::trial::external::runner::RunnerError;
 use crate::trial::run::JournalError;
 use crate::trial::{HoldError, SetupError};
@@ -140,6 +142,49 @@ pub enum SuiteError {
         run: PathBuf,
         /// Number of these trials.
         trials: usize,
+    },
+    /// A replay of grades has no limits either.
+    #[error("--max-calls and --max-cost bound live and recording grading; a replay sends nothing")]
+    BoundedReplayedGrading,
+    /// A cost limit needs the price of the grading model.
+    #[error("--max-cost needs the price of the grading model, and ragcheck.yaml has none of {}: add it under `prices`", line(.0))]
+    UnpricedGrader(String),
+    /// A cost limit needs a token limit for gradings.
+    #[error("--max-cost needs a bound on the grader's completions: add `max_tokens` to the rubric's `model`")]
+    UnboundedGrader,
+    /// No request for a grading can be sent.
+    #[error("no runtime could be started: {0}")]
+    Runtime(io::Error),
+    /// The grades or reports of a run folder cannot be written.
+    #[error("{} cannot be written: {error}", folder.display())]
+    GradesWrite {
+        /// Run folder.
+        folder: PathBuf,
+        /// The error.
+        #[source]
+        error: io::Error,
+    },
+    /// A file of conversations cannot be read.
+    #[error("{} cannot be read: {error}", file.display())]
+    ImportRead {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is, or unpacks to, more bytes than allowed.
+    #[error("{} holds more than {}: split it; {}", file.display(), Bound::ImportSize.shown(), Bound::ImportSize.advice())]
+    ImportTooLarge {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It does not hold valid conversations.
+    #[error("{}: {error}", file.display())]
+    Conversations {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: ImportError,
     },
     /// A test runner cannot be run.
     #[error(transparent)]

@@ -1,22 +1,20 @@
 //! Grades the answers of a run folder by a rubric, with a model: writes `grades.jsonl` and `judgements.csv`, and
 //! updates verdicts and reports.
 
-use super::{Mode, Unlisted};
+use super::{Mode, SuiteError, Unlisted};
 use crate::grader::{self, Graded, Grader, GradingTask, ItemGrade, Scope, Tally};
 use crate::plan::Plan;
-use crate::platform::files::{self, LockError};
+use crate::platform::files;
 use crate::platform::secrets;
-use crate::scenario::diagnostic::listed;
-use crate::scenario::{self, Diagnostic, Rubric, RubricEvidence};
+use crate::scenario::{self, Rubric, RubricEvidence};
 use crate::suite::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
-use crate::suite::recordings::{self, Unwritable};
-use crate::trace::text::line;
+use crate::suite::recordings;
 use crate::trace::{
     self, GRADE_VERSION, Grade, GradeKind, GradeValue, Grades, MeasuredAgreement, Passages, TrialError, TrialErrorKind,
 };
 use crate::transport::Budget;
 use crate::trial::run::interrupted;
-use crate::trial::{ModelAccess, SetupError, Variables};
+use crate::trial::{ModelAccess, Variables};
 use futures_util::StreamExt;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -63,50 +61,6 @@ pub(crate) struct GradedRun {
     pub evaluated: Option<EvaluatedRun>,
 }
 
-/// Why grading is not possible.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum GradingError {
-    /// Limits do not apply to replays.
-    #[error("--max-calls and --max-cost bound live and recording grading; a replay sends nothing")]
-    BoundedReplay,
-    /// Another process is recording in this project.
-    #[error(transparent)]
-    Lock(#[from] LockError),
-    /// Recordings could not be written.
-    #[error(transparent)]
-    Recordings(#[from] Unwritable),
-    /// The run folder cannot be read.
-    #[error(transparent)]
-    Run(#[from] ScoreError),
-    /// All mistakes in the project file or the rubric.
-    #[error("{}", listed(.0))]
-    Files(Vec<Diagnostic>),
-    /// A cost limit needs a price.
-    #[error("--max-cost needs the price of the grading model, and ragcheck.yaml has none of {}: add it under `prices`", line(.0))]
-    Unpriced(String),
-    /// A cost limit needs a token limit for completions.
-    #[error("--max-cost needs a bound on the grader's completions: add `max_tokens` to the rubric's `model`")]
-    Unbounded,
-    /// The model cannot be set up.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// No request can be sent.
-    #[error("no runtime could be started: {0}")]
-    Runtime(io::Error),
-    /// The grades are written, and the list of runs is not.
-    #[error(transparent)]
-    Unlisted(#[from] Unlisted),
-    /// The grades or reports cannot be written.
-    #[error("{} cannot be written: {error}", folder.display())]
-    Write {
-        /// Run folder.
-        folder: PathBuf,
-        /// The error.
-        #[source]
-        error: io::Error,
-    },
-}
-
 /// Result for each distinct content, by its hash.
 type Outcomes = BTreeMap<String, Result<Graded, TrialError>>;
 
@@ -114,9 +68,9 @@ type Outcomes = BTreeMap<String, Result<Graded, TrialError>>;
 ///
 /// # Errors
 /// If the run, the project or the rubric cannot be used; errors of single answers are in [`GradedRun::outcomes`].
-pub(crate) fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, GradingError> {
+pub(crate) fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, SuiteError> {
     if options.mode == Mode::Replay && (options.max_calls.is_some() || options.max_cost.is_some()) {
-        return Err(GradingError::BoundedReplay);
+        return Err(SuiteError::BoundedReplayedGrading);
     }
     let _alone = (options.mode == Mode::Record).then(|| recordings::lock("judge --mode record")).transpose()?.flatten();
     let plan = read_plan(folder)?;
@@ -145,7 +99,7 @@ pub(crate) fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun
     let mut graded = GradedRun { rubric: grader.rubric().clone(), tasks, outcomes, kept, contents, evaluated: None };
     if graded.outcomes.iter().any(Result::is_ok) {
         let rows = rows(&graded, &hashes, grader.digest());
-        let unwritten = |error| GradingError::Write { folder: folder.to_owned(), error };
+        let unwritten = |error| SuiteError::GradesWrite { folder: folder.to_owned(), error };
         let clean = |line: &str| secrets::clean(line).into_owned();
         write(folder, trace::GRADES, &|out| trace::write_grades(out, &rows, clean)).map_err(unwritten)?;
         write(folder, trace::JUDGEMENTS_CSV, &|out| grader::write_csv(out, &rows)).map_err(unwritten)?;
@@ -184,17 +138,17 @@ fn agreement(plan: &Plan, graded: &GradedRun, rubric: &str) -> Option<MeasuredAg
     (!items.is_empty()).then(|| MeasuredAgreement::new(grader, plan.id.clone(), items, all))
 }
 
-fn open(options: &GradingOptions) -> Result<Grader, GradingError> {
+fn open(options: &GradingOptions) -> Result<Grader, SuiteError> {
     let root = &options.root;
     let file = options.rubric.as_ref().map_or_else(|| root.join(RUBRIC), Clone::clone);
-    let (project, rubric) = scenario::load_rubric(root, &file, &crate::catalogues()).map_err(GradingError::Files)?;
+    let (project, rubric) = scenario::load_rubric(root, &file, &crate::catalogues()).map_err(SuiteError::Files)?;
     let model = format!("{}/{}", rubric.model.provider, rubric.model.name);
     let price = project.prices.get(&model).copied();
     if options.max_cost.is_some() && price.is_none() {
-        return Err(GradingError::Unpriced(model));
+        return Err(SuiteError::UnpricedGrader(model));
     }
     if options.max_cost.is_some() && rubric.model.max_tokens.is_none() {
-        return Err(GradingError::Unbounded);
+        return Err(SuiteError::UnboundedGrader);
     }
     let budget = Budget::new(options.max_calls).with_dollars(options.max_cost);
     let access = ModelAccess::new(&project, &rubric.model.provider, options.variables.clone(), budget)?;
@@ -205,7 +159,7 @@ fn outcomes(
     grader: &Grader,
     options: &GradingOptions,
     contents: &[(&str, &GradingTask)],
-) -> Result<Outcomes, GradingError> {
+) -> Result<Outcomes, SuiteError> {
     let replayed = |(hash, task): &(&str, &GradingTask)| ((*hash).to_owned(), grader.replay(task));
     let mut outcomes = Outcomes::new();
     if options.mode != Mode::Live {
@@ -217,7 +171,7 @@ fn outcomes(
     // Contents with a matching recording are not sent again.
     let wanted = contents.iter().filter(|(hash, _)| !outcomes.get(*hash).is_some_and(Result::is_ok));
     let wanted: Vec<(&str, &GradingTask)> = wanted.copied().collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(GradingError::Runtime)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(SuiteError::Runtime)?;
     let mut asked = Outcomes::new();
     runtime.block_on(async {
         let all = async {

@@ -6,7 +6,7 @@ use crate::platform::{files, secrets};
 use crate::scenario::{Criteria, Scenario};
 use crate::settings::price::Price;
 use crate::suite::evaluation::{self, EvaluatedRun, ExaminedTrace, RunEvaluator};
-use crate::suite::import::{Format, ImportError, Imported};
+use crate::suite::import::{Format, Imported};
 use crate::trace::MeasuredAgreement;
 use crate::trial::run::folder::Writing;
 use flate2::read::MultiGzDecoder;
@@ -18,36 +18,6 @@ use std::sync::Arc;
 
 /// Conversations examined in parallel before they are aggregated.
 const WINDOW: usize = 256;
-
-/// Why a file of conversations cannot be made into a run.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ImportFileError {
-    /// It cannot be read.
-    #[error("{} cannot be read: {error}", file.display())]
-    Read {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// It is, or unpacks to, more bytes than allowed.
-    #[error("{} holds more than {}: split it; {}", file.display(), Bound::ImportSize.shown(), Bound::ImportSize.advice())]
-    TooLarge {
-        /// The file.
-        file: PathBuf,
-    },
-    /// It does not hold valid conversations.
-    #[error("{}: {error}", file.display())]
-    Conversations {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        error: ImportError,
-    },
-    /// The run cannot be evaluated or written.
-    #[error(transparent)]
-    Run(#[from] SuiteError),
-}
 
 /// Result of an import.
 pub(crate) struct ImportedRun {
@@ -98,7 +68,7 @@ pub(crate) fn import(
     agent: Option<&Scenario>,
     reports: &Path,
     root: &Path,
-) -> Result<ImportedRun, ImportFileError> {
+) -> Result<ImportedRun, SuiteError> {
     let (mut read, used) = imported(format, file, criteria, agent)?;
     read.priced(project.prices);
     if let Some(ratings) = project.ratings {
@@ -118,12 +88,12 @@ pub(crate) fn imported(
     file: &Path,
     criteria: Option<Criteria>,
     agent: Option<&Scenario>,
-) -> Result<(Imported, Format), ImportFileError> {
+) -> Result<(Imported, Format), SuiteError> {
     let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
     let text = read(file)?;
     let format = format.map_or_else(|| Format::of(&text), Ok);
     let read = format.and_then(|format| Ok((format.read(&name, &text, criteria, agent)?, format)));
-    read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })
+    read.map_err(|error| SuiteError::Conversations { file: file.to_owned(), error })
 }
 
 fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, SuiteError> {
@@ -167,12 +137,12 @@ fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, S
 }
 
 /// Content of a file, unpacked if it is gzip.
-fn read(file: &Path) -> Result<Vec<u8>, ImportFileError> {
-    let unreadable = |error: io::Error| ImportFileError::Read { file: file.to_owned(), error };
+fn read(file: &Path) -> Result<Vec<u8>, SuiteError> {
+    let unreadable = |error: io::Error| SuiteError::ImportRead { file: file.to_owned(), error };
     // A small archive can unpack to more than any machine's memory.
     let most = Bound::ImportSize.most();
     let packed = files::read_at_most(file, most).map_err(|error| match error.kind() {
-        io::ErrorKind::FileTooLarge => ImportFileError::TooLarge { file: file.to_owned() },
+        io::ErrorKind::FileTooLarge => SuiteError::ImportTooLarge { file: file.to_owned() },
         _ => unreadable(error),
     })?;
     if !packed.starts_with(&[0x1f, 0x8b]) {
@@ -181,7 +151,7 @@ fn read(file: &Path) -> Result<Vec<u8>, ImportFileError> {
     let mut text = Vec::new();
     MultiGzDecoder::new(packed.as_slice()).take(most + 1).read_to_end(&mut text).map_err(unreadable)?;
     if text.len() as u64 > most {
-        return Err(ImportFileError::TooLarge { file: file.to_owned() });
+        return Err(SuiteError::ImportTooLarge { file: file.to_owned() });
     }
     Ok(text)
 }

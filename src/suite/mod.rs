@@ -36,8 +36,8 @@ pub(crate) mod storage;
 
 pub use error::SuiteError;
 use error::Unlisted;
-pub(crate) use grading::{GradedRun, GradingError, GradingOptions, grade};
-pub(crate) use import_run::{ImportFileError, OfProject, import, imported};
+pub(crate) use grading::{GradedRun, GradingOptions, grade};
+pub(crate) use import_run::{OfProject, import, imported};
 pub(crate) use merge::{MergeError, merge};
 pub(crate) use options::{BaseCommit, DEFAULT_JOBS};
 pub use options::{Mode, RunOptions};
