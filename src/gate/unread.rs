@@ -3,7 +3,7 @@
 use super::examine::Examined;
 use super::{EvaluationError, Verdict};
 use crate::plan::Plan;
-use crate::trace::{EXTERNAL, Mode, Trace, TrialError, TrialErrorKind, TurnOutcome, What};
+use crate::trace::{EXTERNAL, Mode, Trace, TrialError, TrialErrorKind, TurnOutcome};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ impl Replies {
         }
         let mut found = Self::None;
         for event in &trace.events {
-            let What::TurnEnded(end) = &event.what else { continue };
+            let Some(end) = event.what.ended() else { continue };
             match (&end.outcome, &found) {
                 (TurnOutcome::Answered(_), _) => return Self::Read,
                 (TurnOutcome::Failed { kind, message }, Self::None) if kind == ANSWER_MISSING => {

@@ -4,7 +4,7 @@
 use crate::metric::provenance::provenance;
 use crate::platform::secrets;
 use crate::trace::text::quote;
-use crate::trace::{ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{ToolResult, Trace};
 use std::collections::BTreeSet;
 
 /// Maximum characters of one answer.
@@ -37,21 +37,15 @@ impl Searchable {
             }
         };
         for event in &trace.events {
-            match &event.what {
-                What::TurnEnded(ended) => {
-                    if let TurnOutcome::Answered(answer) = &ended.outcome {
-                        answers.push(quote(&answer.text, ANSWER));
-                    }
+            answers.extend(event.what.answer().map(|answer| quote(&answer.text, ANSWER)));
+            match event.what.given() {
+                Some(ToolResult::Search(search)) => {
+                    search.hits.iter().for_each(|hit| document(&hit.title, &hit.id));
                 }
-                what => match what.given() {
-                    Some(ToolResult::Search(search)) => {
-                        search.hits.iter().for_each(|hit| document(&hit.title, &hit.id));
-                    }
-                    Some(ToolResult::External(found)) => {
-                        found.citations.iter().for_each(|page| document(&page.title, &page.url));
-                    }
-                    _ => {}
-                },
+                Some(ToolResult::External(found)) => {
+                    found.citations.iter().for_each(|page| document(&page.title, &page.url));
+                }
+                _ => {}
             }
         }
         let (answers, documents) = (quote(&answers.join(" / "), ANSWERS), quote(&documents.join(" / "), DOCUMENTS));
@@ -66,6 +60,7 @@ impl Searchable {
 mod tests {
     use super::*;
     use crate::report::sample;
+    use crate::trace::{TurnOutcome, What};
 
     #[test]
     fn a_trial_is_found_by_its_answers_and_its_documents_and_not_by_endless_text() {

@@ -77,12 +77,9 @@ fn calls(trace: &Trace) -> BTreeMap<String, Vec<String>> {
     found
 }
 
-fn answers(trace: &Trace) -> Vec<(u32, u32, &TurnOutcome)> {
-    let ended = trace.events.iter().filter_map(|event| match &event.what {
-        What::TurnEnded(ended) => Some((event.conversation, event.turn, &ended.outcome)),
-        _ => None,
-    });
-    ended.collect()
+fn answers(trace: &Trace) -> Vec<((u32, u32), &TurnOutcome)> {
+    let ends = trace.events.iter().filter_map(|event| Some(((event.conversation, event.turn), event.what.ended()?)));
+    ends.map(|(at, ended)| (at, &ended.outcome)).collect()
 }
 
 /// What the flows differ in.
@@ -100,11 +97,10 @@ fn changes(clean: &Trace, poisoned: &Trace) -> Vec<String> {
             std::cmp::Ordering::Equal => {}
         }
     }
-    let now: BTreeMap<(u32, u32), &TurnOutcome> =
-        answers(poisoned).into_iter().map(|(conversation, turn, end)| ((conversation, turn), end)).collect();
-    for (conversation, turn, before) in answers(clean) {
-        let number = turn + 1;
-        match (before, now.get(&(conversation, turn))) {
+    let now: BTreeMap<(u32, u32), &TurnOutcome> = answers(poisoned).into_iter().collect();
+    for (at, before) in answers(clean) {
+        let number = at.1 + 1;
+        match (before, now.get(&at)) {
             (TurnOutcome::Answered(before), Some(TurnOutcome::Answered(now))) => {
                 let (lost, gained) = (lost(before, now), lost(now, before));
                 found.extend((!gained.is_empty()).then(|| format!("turn {number} also cites {}", gained.join(", "))));

@@ -1,6 +1,9 @@
 //! Events of a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
-use super::{Attempt, IndexResult, Logged, ModelCalled, SearchResult, ToolResult, TurnEnded, words};
+use super::{
+    Answer, Attempt, Completion, IndexResult, Logged, ModelCalled, Reply, SearchResult, ToolResult, TurnEnded,
+    TurnOutcome, words,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,6 +81,36 @@ pub enum What {
 }
 
 impl What {
+    /// The call, if it is one of a tool.
+    pub(crate) fn tool_call(&self) -> Option<&ToolCalled> {
+        if let Self::ToolCalled(call) = self { Some(call) } else { None }
+    }
+
+    pub(crate) fn tool_call_mut(&mut self) -> Option<&mut ToolCalled> {
+        if let Self::ToolCalled(call) = self { Some(call) } else { None }
+    }
+
+    /// How the turn ended, if the event is its end.
+    pub(crate) fn ended(&self) -> Option<&TurnEnded> {
+        if let Self::TurnEnded(ended) = self { Some(ended) } else { None }
+    }
+
+    /// The answer, if the event ends a turn with one.
+    pub(crate) fn answer(&self) -> Option<&Answer> {
+        match &self.ended()?.outcome {
+            TurnOutcome::Answered(answer) => Some(answer),
+            TurnOutcome::Failed { .. } => None,
+        }
+    }
+
+    /// The completion, if the event is an answered call of a model.
+    pub(crate) fn completion(&self) -> Option<&Completion> {
+        match self {
+            Self::ModelCalled(ModelCalled { reply: Reply::Completion(completion), .. }) => Some(completion),
+            _ => None,
+        }
+    }
+
     /// HTTP attempts that were made for it.
     pub(crate) fn attempts(&self) -> &[Attempt] {
         match self {

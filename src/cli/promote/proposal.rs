@@ -10,7 +10,7 @@ use crate::scenario::{Case, Turn};
 use crate::suite::evaluation::RunEvaluator;
 use crate::suite::import::Imported;
 use crate::trace::text::plural;
-use crate::trace::{Answer, Member, Role, Roles, SOURCES, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What};
+use crate::trace::{Answer, Member, Role, Roles, SOURCES, ToolOutcome, ToolResult, Trace, TrialEnd, What};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -250,7 +250,7 @@ fn propose(turns: &mut [Turn], imported: &Imported, trace: &Trace, notes: &mut V
 fn ran(trace: &Trace, turn: usize) -> Vec<CallPattern> {
     let mut calls: Vec<CallPattern> = Vec::new();
     for event in trace.events.iter().filter(|event| event.turn as usize == turn) {
-        if let What::ToolCalled(call) = &event.what
+        if let Some(call) = event.what.tool_call()
             && matches!(call.outcome, ToolOutcome::Ok(_))
             && calls.last().is_none_or(|last| last.tool != call.tool)
         {
@@ -262,13 +262,7 @@ fn ran(trace: &Trace, turn: usize) -> Vec<CallPattern> {
 }
 
 fn answer_of(trace: &Trace, turn: usize) -> Option<&Answer> {
-    trace.events.iter().filter(|event| event.turn as usize == turn).find_map(|event| match &event.what {
-        What::TurnEnded(ended) => match &ended.outcome {
-            TurnOutcome::Answered(answer) => Some(answer),
-            TurnOutcome::Failed { .. } => None,
-        },
-        _ => None,
-    })
+    trace.events.iter().filter(|event| event.turn as usize == turn).find_map(|event| event.what.answer())
 }
 
 /// Why an expectation does not hold on the trace that it comes from; `None` if it does.

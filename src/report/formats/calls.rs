@@ -2,7 +2,7 @@
 
 use crate::trace::columns::{Column, column, whole_column};
 use crate::trace::text::cell;
-use crate::trace::{Attempt, Completion, Event, Reply, ToolOutcome, Trace, What};
+use crate::trace::{Event, Reply, ToolOutcome, Trace, What};
 use std::rc::Rc;
 
 /// Values of one row.
@@ -65,38 +65,28 @@ pub(crate) fn columns() -> Vec<Column<CallCells>> {
         ),
         whole_column("at_us", "its begin, in microseconds from that of the trial", |row| Some(row.event.at_us)),
         whole_column("took_us", "its duration in microseconds", |row| Some(row.took_us())),
-        whole_column("attempts", "number of HTTP attempts", |row| Some(row.attempts().len() as u64)),
+        whole_column("attempts", "number of HTTP attempts", |row| Some(row.event.what.attempts().len() as u64)),
         whole_column("status", "HTTP status of the last attempt; empty without an answer", |row| {
-            row.attempts().last()?.status.map(u64::from)
+            row.event.what.attempts().last()?.status.map(u64::from)
         }),
         whole_column("input_tokens", "input tokens; empty where none were reported", |row| {
-            row.completion()?.input_tokens
+            row.event.what.completion()?.input_tokens
         }),
         whole_column(
             "cached_tokens",
             "input tokens from the provider's cache; empty where none were reported",
-            |row| row.completion()?.cached_tokens,
+            |row| row.event.what.completion()?.cached_tokens,
         ),
         whole_column("output_tokens", "output tokens; empty where none were reported", |row| {
-            row.completion()?.output_tokens
+            row.event.what.completion()?.output_tokens
         }),
         column("finish", "why a completion stopped", |row| {
-            row.completion().map_or("".into(), |done| cell(&done.finish))
+            row.event.what.completion().map_or("".into(), |done| cell(&done.finish))
         }),
     ]
 }
 
 impl CallCells {
-    fn completion(&self) -> Option<&Completion> {
-        match &self.event.what {
-            What::ModelCalled(one) => match &one.reply {
-                Reply::Completion(done) => Some(done),
-                Reply::Failure { .. } => None,
-            },
-            _ => None,
-        }
-    }
-
     fn outcome(&self) -> &'static str {
         let of_tool = |outcome: &ToolOutcome| match outcome {
             ToolOutcome::Ok(_) => "ok",
@@ -109,7 +99,7 @@ impl CallCells {
             What::ToolCalled(one) => of_tool(&one.outcome),
             What::Searched(one) => of_tool(&one.outcome),
             What::Requested(one) if one.failed.is_some() => "failed",
-            What::ModelCalled(_) if self.completion().is_none() => "failed",
+            What::ModelCalled(_) if self.event.what.completion().is_none() => "failed",
             _ => "ok",
         }
     }
@@ -121,16 +111,6 @@ impl CallCells {
             What::Searched(one) => one.took_us,
             What::Requested(one) => one.took_us,
             _ => 0,
-        }
-    }
-
-    fn attempts(&self) -> &[Attempt] {
-        match &self.event.what {
-            What::ModelCalled(one) => &one.attempts,
-            What::ToolCalled(one) => &one.attempts,
-            What::Searched(one) => &one.attempts,
-            What::Requested(one) => &one.attempts,
-            _ => &[],
         }
     }
 }

@@ -54,10 +54,7 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
 }
 
 fn turn_times(trace: &Trace) -> impl Iterator<Item = u64> {
-    trace.events.iter().filter_map(|event| match &event.what {
-        What::TurnEnded(ended) => Some(ended.took_us),
-        _ => None,
-    })
+    trace.events.iter().filter_map(|event| Some(event.what.ended()?.took_us))
 }
 
 fn wilson(successes: u64, n: u64) -> (f64, f64) {

@@ -42,7 +42,7 @@ pub(super) fn fitting(trace: &Trace, exchanges: &[Exchange], external: bool) -> 
     let mut calls: BTreeMap<&str, u32> = BTreeMap::new();
     let mut indexes = false;
     for event in &trace.events {
-        let What::ToolCalled(called) = &event.what else { continue };
+        let Some(called) = event.what.tool_call() else { continue };
         let role = trace.role(&called.tool);
         indexes |= role == Role::Index;
         let number = calls.entry(called.tool.as_str()).or_default();

@@ -4,7 +4,7 @@ use super::{CellVerdict, Matrix};
 use crate::flow::external::{ANSWER_EMPTY, CRASHED, NO_REPLY};
 use crate::gate::{Examined, Verdict};
 use crate::settings::{DeclaredFault, FaultKind};
-use crate::trace::{EXTERNAL, Trace, TrialEnd, TrialErrorKind, TurnOutcome, What};
+use crate::trace::{EXTERNAL, Trace, TrialEnd, TrialErrorKind, TurnOutcome};
 use crate::trial::{Finished, Trial};
 
 /// Texts that faults put in place of an answer: an agent that delivers one took a broken answer for a whole one.
@@ -77,10 +77,7 @@ pub(super) fn is_unrecorded(trace: &Trace) -> bool {
 
 /// Verdict on a trial that did not meet its expectations.
 fn outcome(trace: &Trace) -> (CellVerdict, String) {
-    let ends = trace.events.iter().filter_map(|event| match &event.what {
-        What::TurnEnded(ended) => Some(&ended.outcome),
-        _ => None,
-    });
+    let ends = trace.events.iter().filter_map(|event| Some(&event.what.ended()?.outcome));
     let outside = trace.lane.flow == EXTERNAL;
     let mut degraded = String::new();
     let mut failed = None;

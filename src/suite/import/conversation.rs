@@ -19,6 +19,9 @@ use crate::trace::{
 };
 use serde_json::Value;
 
+/// What nobody recorded, in members that events always have.
+pub(super) const NOT_RECORDED: &str = "not recorded";
+
 /// Events of `messages`, and notes on content that no event represents; `grade` is the conversation's reward.
 ///
 /// # Errors
@@ -180,27 +183,15 @@ impl TraceBuilder {
         };
         let call = self.completions;
         self.completions += 1;
-        self.push(What::ModelCalled(ModelCalled {
-            service: None,
-            call,
-            state: "not recorded".into(),
-            took_us: 0,
-            first_token_us: None,
-            shown: Vec::new(),
-            tool_choice: "not recorded".into(),
-            attempts: Vec::new(),
-            reply: Reply::Completion(Completion {
-                model: self.model.clone(),
-                text,
-                refusal,
-                calls: calls.iter().map(|(_, tool, _)| tool.clone()).collect(),
-                finish: finish.unwrap_or("not recorded").to_owned(),
-                input_tokens: None,
-                cached_tokens: None,
-                cache_write_tokens: None,
-                output_tokens: None,
-            }),
-        }));
+        let reply = Reply::Completion(Completion {
+            model: self.model.clone(),
+            text,
+            refusal,
+            calls: calls.iter().map(|(_, tool, _)| tool.clone()).collect(),
+            finish: finish.unwrap_or(NOT_RECORDED).to_owned(),
+            ..Completion::default()
+        });
+        self.push(What::ModelCalled(completed(call, 0, reply)));
         if let Some(ending) = ending {
             (self.outcome, self.called_since) = (Some((self.events.len(), ending)), false);
         }
@@ -245,10 +236,7 @@ impl TraceBuilder {
     }
 
     fn result_of(&mut self, id: Option<&str>, name: Option<&str>, outcome: ToolOutcome) -> Result<(), MessageError> {
-        let tool = |waiting: &Waiting| match &self.events[waiting.place].what {
-            What::ToolCalled(call) => Some(call.tool.as_str()),
-            _ => None,
-        };
+        let tool = |waiting: &Waiting| Some(self.events[waiting.place].what.tool_call()?.tool.as_str());
         // The older `function` role refers to the function's name, not to the call.
         let answers = |waiting: &&Waiting| match id.filter(|id| !id.is_empty()) {
             Some(id) => waiting.id == id,
@@ -272,7 +260,7 @@ impl TraceBuilder {
             return Ok(());
         }
         self.got.push((place, self.events.len()));
-        if let What::ToolCalled(call) = &mut self.events[place].what {
+        if let Some(call) = self.events[place].what.tool_call_mut() {
             call.outcome = outcome;
         }
         Ok(())
@@ -288,7 +276,7 @@ impl TraceBuilder {
             let unfinished = || TurnOutcome::Failed { kind: "unfinished".into(), message: message.into() };
             let outcome = if called_since { unfinished() } else { outcome };
             for (call, _) in got.into_iter().filter(|(call, at)| *call < place && *at >= place) {
-                if let What::ToolCalled(called) = &mut self.events[call].what {
+                if let Some(called) = self.events[call].what.tool_call_mut() {
                     called.outcome = ToolOutcome::not_executed("late_result", "its result came after the answer");
                 }
             }
@@ -309,6 +297,21 @@ impl TraceBuilder {
 /// The end of a turn whose answer has no text, which is no answer.
 pub(super) fn empty_answer() -> TurnOutcome {
     TurnOutcome::Failed { kind: ANSWER_EMPTY.into(), message: "The agent's answer is empty.".into() }
+}
+
+/// A completion of which a source has the reply, and not what was sent.
+pub(super) fn completed(call: u32, took_us: u64, reply: Reply) -> ModelCalled {
+    ModelCalled {
+        service: None,
+        call,
+        state: NOT_RECORDED.into(),
+        took_us,
+        first_token_us: None,
+        shown: Vec::new(),
+        tool_choice: NOT_RECORDED.into(),
+        attempts: Vec::new(),
+        reply,
+    }
 }
 
 /// The end of a turn in which the user got no answer.

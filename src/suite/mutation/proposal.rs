@@ -82,26 +82,16 @@ fn merge(into: &mut Value, more: Value) {
 /// people to replace.
 fn filled(lines: &str, trace: &Trace) -> (String, bool) {
     let whats = || trace.events.iter().map(|event| &event.what);
-    let calls: Vec<&ToolCalled> =
-        whats().filter_map(|what| if let What::ToolCalled(call) = what { Some(call) } else { None }).collect();
+    let calls: Vec<&ToolCalled> = whats().filter_map(What::tool_call).collect();
     let of_role = |role: Role| calls.iter().find(|call| trace.role(&call.tool) == role).map(|call| &*call.tool);
     let ran: Vec<&str> =
         calls.iter().filter(|call| matches!(call.outcome, ToolOutcome::Ok(_))).map(|call| &*call.tool).collect();
     let second = ran.iter().position(|tool| Some(tool) != ran.first()).map(|at| ran[at]);
     let search = trace.searches().next();
-    let answer = whats().find_map(|what| match what {
-        What::TurnEnded(end) => match &end.outcome {
-            TurnOutcome::Answered(answer) => Some(answer),
-            TurnOutcome::Failed { .. } => None,
-        },
-        _ => None,
-    });
-    let error = whats().find_map(|what| match what {
-        What::TurnEnded(end) => match &end.outcome {
-            TurnOutcome::Failed { kind, .. } => Some(kind.as_str()),
-            TurnOutcome::Answered(_) => None,
-        },
-        _ => None,
+    let answer = whats().find_map(What::answer);
+    let error = whats().filter_map(What::ended).find_map(|end| match &end.outcome {
+        TurnOutcome::Failed { kind, .. } => Some(kind.as_str()),
+        TurnOutcome::Answered(_) => None,
     });
     let keyword = calls.iter().find_map(|call| match &call.outcome {
         ToolOutcome::Ok(ToolResult::Indexed(index)) => index.keywords.first().map(String::as_str),

@@ -4,7 +4,7 @@ use super::{
     Call, Conversation, GivenAnswer, GivenCompletion, GivenSearch, IndexWrite, Origin, Outcome, PublishedTrace, Turn,
 };
 use crate::plan::ResolvedCase;
-use crate::suite::import::conversation::{empty_answer, no_answer};
+use crate::suite::import::conversation::{self, NOT_RECORDED, empty_answer, no_answer};
 use crate::suite::import::error::TraceMistake;
 use crate::suite::import::record::Told;
 use crate::trace::answer::{is_blank, without_reasoning};
@@ -18,9 +18,6 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// What nobody recorded, in members that events always have.
-const UNKNOWN: &str = "not recorded";
 
 /// Events of `trace`, which ran `case`; `roles` are those of its tools.
 ///
@@ -208,7 +205,7 @@ impl Telling<'_> {
                 query: query.to_owned(),
                 answer: search.answer.clone().unwrap_or_default(),
                 citations: search.pages.clone().unwrap_or_default(),
-                model: search.model.clone().unwrap_or_else(|| UNKNOWN.into()),
+                model: search.model.clone().unwrap_or_else(|| NOT_RECORDED.into()),
                 input_tokens: search.input_tokens,
                 cached_tokens: search.cached_tokens,
                 output_tokens: search.output_tokens,
@@ -222,7 +219,7 @@ impl Telling<'_> {
         if !is_shown {
             return None;
         }
-        let base = search.base.clone().unwrap_or_else(|| UNKNOWN.into());
+        let base = search.base.clone().unwrap_or_else(|| NOT_RECORDED.into());
         let mut hits = Vec::new();
         for passage in search.passages.iter().flatten() {
             let (title, text) = (passage.title.clone().unwrap_or_default(), passage.text.clone().unwrap_or_default());
@@ -278,27 +275,22 @@ fn completed(given: &GivenCompletion, ordinal: u32, turn: &Turn, at: usize) -> R
     let reply = match &given.error {
         Some(error) => Reply::Failure { kind: error.kind.clone(), message: error.message.clone() },
         None => Reply::Completion(Completion {
-            model: given.model.clone().unwrap_or_else(|| UNKNOWN.into()),
+            model: given.model.clone().unwrap_or_else(|| NOT_RECORDED.into()),
             text: given.text.clone().unwrap_or_default(),
             refusal: given.refusal.clone(),
             calls: turn.calls.iter().flatten().filter(own).map(|call| call.tool.clone()).collect(),
-            finish: given.finish.clone().unwrap_or_else(|| UNKNOWN.into()),
+            finish: given.finish.clone().unwrap_or_else(|| NOT_RECORDED.into()),
             input_tokens: given.input_tokens,
             cached_tokens: given.cached_tokens,
             cache_write_tokens: given.cache_write_tokens,
             output_tokens: given.output_tokens,
         }),
     };
+    let called = conversation::completed(ordinal, micros(given.took_ms, "took_ms")?, reply);
     Ok(What::ModelCalled(ModelCalled {
-        call: ordinal,
-        service: None,
-        state: UNKNOWN.into(),
-        took_us: micros(given.took_ms, "took_ms")?,
-        first_token_us: None,
         shown: given.shown.iter().flatten().map(|message| digest(message)).collect(),
-        tool_choice: given.tool_choice.clone().unwrap_or_else(|| UNKNOWN.into()),
-        attempts: Vec::new(),
-        reply,
+        tool_choice: given.tool_choice.clone().unwrap_or_else(|| NOT_RECORDED.into()),
+        ..called
     }))
 }
 

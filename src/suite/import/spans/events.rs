@@ -2,20 +2,18 @@
 
 mod calls;
 
-use super::super::conversation::empty_answer;
+use super::super::conversation::{self, NOT_RECORDED, empty_answer};
 use super::super::error::ConversationError;
 use crate::platform::secrets;
 use crate::provider::tool_result;
 use crate::trace::answer::{is_blank, without_reasoning};
 use crate::trace::spans::{Completed, Found, Operation, Said, SpanOperation, SpanTurn, Story};
 use crate::trace::{
-    Answer, Completion, Event, FlowSearch, Hit, ModelCalled, Reply, SearchResult, ToolOutcome, ToolResult, TurnEnded,
+    Answer, Completion, Event, FlowSearch, Hit, Reply, SearchResult, ToolCalled, ToolOutcome, ToolResult, TurnEnded,
     TurnOutcome, What,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-
-const NOT_RECORDED: &str = "not recorded";
 
 /// The events so far.
 pub(super) struct Events<'s> {
@@ -130,7 +128,7 @@ impl<'s> Events<'s> {
                 (None, Some(call)) => call,
                 (None, None) => continue,
             };
-            if let What::ToolCalled(call) = &mut self.events[call].what
+            if let Some(call) = self.events[call].what.tool_call_mut()
                 && call.arguments.is_object()
             {
                 call.outcome = if said.is_failed {
@@ -159,18 +157,7 @@ impl<'s> Events<'s> {
                 output_tokens: completed.output_tokens,
             }),
         };
-        let called = ModelCalled {
-            service: None,
-            call,
-            state: NOT_RECORDED.into(),
-            took_us: done.took_us,
-            first_token_us: None,
-            shown: Vec::new(),
-            tool_choice: NOT_RECORDED.into(),
-            attempts: Vec::new(),
-            reply,
-        };
-        self.push(done.at_ns, What::ModelCalled(called));
+        self.push(done.at_ns, What::ModelCalled(conversation::completed(call, done.took_us, reply)));
         let is_own = !self
             .story
             .around(place)
@@ -223,18 +210,17 @@ impl<'s> Events<'s> {
         let began_us = self.began_us(done);
         let run = self.story.around(place).find_map(|outer| self.runs.get(&outer).copied());
         let run = run.or_else(|| {
-            let called = (self.first..self.events.len()).find(|event| match &self.events[*event].what {
-                What::ToolCalled(call) => {
-                    let is_search = matches!(&call.outcome, ToolOutcome::Ok(ToolResult::Search(_)));
-                    let is_last = call.call + 1 == self.completions && !is_search;
-                    is_last && !query.is_empty() && tool_result::query(&call.arguments) == query
-                }
-                _ => false,
-            })?;
+            let is_it = |call: &ToolCalled| {
+                let is_search = matches!(&call.outcome, ToolOutcome::Ok(ToolResult::Search(_)));
+                let is_last = call.call + 1 == self.completions && !is_search;
+                is_last && !query.is_empty() && tool_result::query(&call.arguments) == query
+            };
+            let is_call = |at: &usize| self.events[*at].what.tool_call().is_some_and(is_it);
+            let called = (self.first..self.events.len()).find(is_call)?;
             if let Some(waiting) = self.waiting.iter().position(|event| *event == called) {
                 self.waiting.remove(waiting);
                 self.got.push((called, self.events.len()));
-                if let What::ToolCalled(call) = &mut self.events[called].what {
+                if let Some(call) = self.events[called].what.tool_call_mut() {
                     call.outcome = ToolOutcome::Ok(ToolResult::other(Value::Null));
                     (call.began_us, call.took_us) = (began_us, done.took_us);
                 }
@@ -288,7 +274,7 @@ impl<'s> Events<'s> {
         let place = by_words.unwrap_or(whole);
         let is_late = |(call, at): &&(usize, usize)| by_words.is_some_and(|place| *call < place && *at >= place);
         for (call, _) in self.got.iter().filter(is_late) {
-            if let What::ToolCalled(called) = &mut self.events[*call].what {
+            if let Some(called) = self.events[*call].what.tool_call_mut() {
                 called.outcome = ToolOutcome::not_executed("late_result", "its result came after the answer");
             }
         }

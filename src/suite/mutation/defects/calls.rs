@@ -30,10 +30,7 @@ fn ran(trace: &Trace) -> Vec<usize> {
 
 pub(super) fn order_swapped(trace: &mut Trace) -> bool {
     let places = ran(trace);
-    let tool = |place: usize| match &trace.events[place].what {
-        What::ToolCalled(call) => call.tool.clone(),
-        _ => String::new(),
-    };
+    let tool = |place: usize| trace.events[place].what.tool_call().map(|call| call.tool.clone());
     let turn = |place: usize| (trace.events[place].conversation, trace.events[place].turn);
     let pair = places.windows(2).find(|two| turn(two[0]) == turn(two[1]) && tool(two[0]) != tool(two[1]));
     let Some(&[first, second]) = pair else { return false };

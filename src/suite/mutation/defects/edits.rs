@@ -1,6 +1,6 @@
 //! Edits of a trace that several defects share. Each returns whether there was anything to change.
 
-use crate::trace::{Answer, Role, SearchResult, ToolOutcome, ToolResult, Trace, TurnEnded, TurnOutcome, What};
+use crate::trace::{Answer, Role, SearchResult, Trace, TurnEnded, TurnOutcome, What};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -52,21 +52,11 @@ pub(super) fn answers(trace: &mut Trace, mut change: impl FnMut(&mut Answer) -> 
 }
 
 pub(super) fn searches(trace: &mut Trace, mut change: impl FnMut(&mut SearchResult) -> bool) -> bool {
-    each(trace, |what| {
-        let outcome = match what {
-            What::ToolCalled(call) => &mut call.outcome,
-            What::Searched(search) => &mut search.outcome,
-            _ => return false,
-        };
-        if let ToolOutcome::Ok(ToolResult::Search(search)) = outcome { change(search) } else { false }
-    })
+    each(trace, |what| what.search_mut().is_some_and(&mut change))
 }
 
 /// The called tools with one of these roles.
 pub(super) fn tools_of(trace: &Trace, roles: &[Role]) -> BTreeSet<String> {
-    let called = trace.events.iter().filter_map(|event| match &event.what {
-        What::ToolCalled(call) => Some(&call.tool),
-        _ => None,
-    });
+    let called = trace.events.iter().filter_map(|event| Some(&event.what.tool_call()?.tool));
     called.filter(|tool| roles.contains(&trace.role(tool))).cloned().collect()
 }

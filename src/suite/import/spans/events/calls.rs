@@ -31,13 +31,12 @@ impl Events<'_> {
         let has_id = !shown.id.is_empty();
         let by_id = |what: &What| matches!(what, What::ToolCalled(call) if has_id && call.id == shown.id);
         // A run has no id, or one of its framework.
-        let of_tool = |what: &What, fits: &dyn Fn(&ToolCalled) -> bool| match what {
-            What::ToolCalled(call) => {
+        let of_tool = |what: &What, fits: &dyn Fn(&ToolCalled) -> bool| {
+            what.tool_call().is_some_and(|call| {
                 call.tool == shown.tool
                     && !(has_id && ids.contains(call.id.as_str()) && !call.id.is_empty())
                     && fits(call)
-            }
-            _ => false,
+            })
         };
         // A run may have defaults beside what was asked.
         let same = |what: &What| of_tool(what, &|call| holds(&call.arguments, &shown.arguments));
@@ -109,12 +108,12 @@ impl Events<'_> {
         }
         self.unclear.extend(unknown.into_iter().map(|(id, _)| id));
         for (place, id) in named {
-            if let What::ToolCalled(call) = &mut self.events[place].what {
+            if let Some(call) = self.events[place].what.tool_call_mut() {
                 call.id = id;
             }
         }
         for place in waiting {
-            if let What::ToolCalled(call) = &mut self.events[place].what
+            if let Some(call) = self.events[place].what.tool_call_mut()
                 && call.arguments.is_object()
             {
                 let reason = "the ids of the results are of no call, and nothing says which belongs to it";
@@ -130,12 +129,13 @@ impl Events<'_> {
     /// Takes the first call without a result that has this id, or this name where one of the two has no id: of this turn,
     /// else of an earlier one. Of several in the turn, the one with these arguments comes first.
     pub(super) fn call_of(&mut self, id: Option<&str>, tool: Option<&str>, with: Option<&Value>) -> Option<usize> {
-        let fits = |place: &usize| match &self.events[*place].what {
-            What::ToolCalled(call) => match id.filter(|id| !id.is_empty() && !call.id.is_empty()) {
-                Some(id) => call.id == id,
-                None => tool.is_none_or(|tool| call.tool == tool),
-            },
-            _ => false,
+        let fits = |place: &usize| {
+            self.events[*place].what.tool_call().is_some_and(|call| {
+                match id.filter(|id| !id.is_empty() && !call.id.is_empty()) {
+                    Some(id) => call.id == id,
+                    None => tool.is_none_or(|tool| call.tool == tool),
+                }
+            })
         };
         let is_own = |place: &usize| *place >= self.first && fits(place);
         let is_same = |place: &usize| matches!(&self.events[*place].what, What::ToolCalled(call) if with == Some(&call.arguments));
@@ -147,11 +147,9 @@ impl Events<'_> {
 
     /// Calls of the turn with an id.
     fn calls_with<'e>(&'e self, id: Option<&'e str>) -> impl Iterator<Item = usize> + 'e {
-        let of = move |at: &usize| match &self.events[*at].what {
-            What::ToolCalled(call) => id.is_some_and(|id| !id.is_empty() && call.id == id),
-            _ => false,
-        };
-        (self.first..self.events.len()).filter(of)
+        let id = id.filter(|id| !id.is_empty());
+        let is_it = move |call: &ToolCalled| Some(call.id.as_str()) == id;
+        (self.first..self.events.len()).filter(move |at| self.events[*at].what.tool_call().is_some_and(is_it))
     }
 
     /// A call of the turn that ran, by a span that does not say with which result.
@@ -172,10 +170,7 @@ impl Events<'_> {
             return;
         }
         // One call may run more than once.
-        let asked = |at: &usize| match &self.events[*at].what {
-            What::ToolCalled(call) => Some(call.arguments.clone()),
-            _ => None,
-        };
+        let asked = |at: &usize| Some(self.events[*at].what.tool_call()?.arguments.clone());
         let arguments = ran.arguments.clone().or_else(|| same(self).last().and_then(asked)).unwrap_or_default();
         self.without_arguments += usize::from(event.is_none() && arguments.is_null());
         let outcome = match (&done.failed, &ran.result) {
