@@ -1,6 +1,7 @@
 //! A comparison as data, for JSON and reports.
 
 use super::{Counts, Difference, Figure, Flip, PairedCase, PromptChange, Span, decision, sentences};
+use crate::stats::percent::percent;
 use crate::trace::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,13 @@ pub enum Scale {
     Rate,
     /// Seconds; the difference is B / A minus 1.
     Time,
+}
+
+impl Scale {
+    /// A value as text: a share in per cent, a time in seconds.
+    pub(crate) fn shown(self, value: f64) -> String {
+        if self == Self::Rate { percent(value) } else { format!("{value:.2} s") }
+    }
 }
 
 /// One criterion compared.

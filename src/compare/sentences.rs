@@ -18,10 +18,6 @@ pub(super) fn change(scale: Scale, value: f64) -> String {
     format!("{} {unit}", points(value))
 }
 
-fn level(scale: Scale, value: f64) -> String {
-    if scale == Scale::Rate { percent(value) } else { format!("{value:.2} s") }
-}
-
 /// A p-value with three decimals.
 pub(super) fn p_value(p: f64) -> String {
     if p < 0.0005 { "p < 0.001".into() } else { format!("p = {p:.3}") }
@@ -35,7 +31,7 @@ pub(super) fn sentence(row: &ComparedCriterion, margin: f64) -> String {
     let cases = count(row.cases, "case", "cases");
     let proxy = if row.proxy { "a stand-in, not a measurement: " } else { "" };
     let Some((p, adjusted)) = row.p.zip(row.p_adjusted) else {
-        let both = level(row.scale, a);
+        let both = row.scale.shown(a);
         return format!("{proxy}no case changed of {cases}, {both} on both sides; {}", seen(row));
     };
     let interval = interval(row);
@@ -47,8 +43,8 @@ pub(super) fn sentence(row: &ComparedCriterion, margin: f64) -> String {
     let median = if row.key == TURN_TIME { "the median case: " } else { "" };
     let head = format!(
         "{proxy}{median}{} to {}, {}{interval}, {} ({correction}; {}, {} alone); of {cases} {} better and {} worse",
-        level(row.scale, a),
-        level(row.scale, b),
+        row.scale.shown(a),
+        row.scale.shown(b),
         change(row.scale, difference),
         p_value(adjusted),
         row.method,

@@ -2,8 +2,8 @@
 //! and times seconds, with six decimals; unknown figures are empty. New columns are added last.
 
 use crate::compare::{ComparedCriterion, Comparison, Scale};
-use crate::report::formats::PART;
-use crate::stats::percent::{Rounding, rounded};
+use crate::report::formats::{PART, bound, decimal};
+use crate::stats::percent::Rounding;
 use crate::trace::columns::{Column, column, write_rows};
 use crate::trace::text::cell;
 use std::borrow::Cow;
@@ -35,10 +35,10 @@ pub(crate) fn columns<'a>() -> Vec<Column<Compared<'a>>> {
             |one| figure(one.row.difference),
         ),
         column("low", "lower end of the difference's interval at `level`, rounded down", |one| {
-            bound(one.row.interval.map(|span| span.low), Rounding::Down)
+            bound(one.row.interval.map(|span| span.low), Rounding::Down).into()
         }),
         column("high", "upper end of the same interval, rounded up", |one| {
-            bound(one.row.interval.map(|span| span.high), Rounding::Up)
+            bound(one.row.interval.map(|span| span.high), Rounding::Up).into()
         }),
         column("p", "two-sided p-value of the test", |one| figure(one.row.p)),
         column("p_adjusted", "the p-value corrected over all required rows of the file", |one| {
@@ -78,11 +78,7 @@ pub(crate) fn columns<'a>() -> Vec<Column<Compared<'a>>> {
 }
 
 fn figure(value: Option<f64>) -> Cow<'static, str> {
-    value.map_or_else(String::new, |value| format!("{value:.6}")).into()
-}
-
-fn bound(value: Option<f64>, rounding: Rounding) -> Cow<'static, str> {
-    value.map_or_else(String::new, |value| rounded(value, 6, rounding)).into()
+    decimal(value).into()
 }
 
 /// Rows of some comparisons, in their order.

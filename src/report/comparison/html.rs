@@ -5,11 +5,10 @@ use super::divergence::align;
 use super::taken::taken;
 use super::terminal::{difference, p};
 use super::{SAME, Shown, differs, headline};
-use crate::compare::{Comparison, Decision, Finding, PairedCase, Passes, Scale};
+use crate::compare::{ComparedCriterion, Comparison, Decision, Finding, PairedCase, Passes, Scale, Side};
 use crate::gate::note_in_words;
 use crate::report::figures::thousands;
 use crate::report::{Pages, charts, page};
-use crate::stats::percent::percent;
 use crate::trace::{COMPARISON_HTML, INDEX_HTML};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,7 +24,7 @@ const PAGE: page::PageTemplate = page::PageTemplate {
 };
 
 #[derive(Serialize)]
-struct ComparisonPage {
+struct ComparisonPage<'c> {
     outcome: &'static str,
     word: &'static str,
     headline: String,
@@ -34,13 +33,13 @@ struct ComparisonPage {
     /// Link to the report of A; empty if it is not beside this folder.
     report_a: String,
     pages: Pages,
-    sides: Vec<Side>,
-    warnings: Vec<String>,
+    sides: [ShownSide<'c>; 2],
+    warnings: &'c [String],
     same: Option<&'static str>,
     differences: Vec<String>,
     prompts: Vec<Prompt>,
-    notes: Vec<String>,
-    rows: Vec<ShownRow>,
+    notes: &'c [String],
+    rows: Vec<ShownRow<'c>>,
     /// Tokens, cost and times: name, A, B, difference.
     taken: Vec<[String; 4]>,
     paired: Vec<Paired>,
@@ -55,13 +54,9 @@ struct ComparisonPage {
 }
 
 #[derive(Serialize)]
-struct Side {
-    name: String,
-    label: String,
-    part: String,
-    evidence: String,
-    trials: u64,
-    errors: u64,
+struct ShownSide<'c> {
+    name: &'c str,
+    of: &'c Side,
 }
 
 /// A prompt that differs.
@@ -75,18 +70,14 @@ pub(in crate::report) struct Prompt {
 
 /// A row as shown on the page.
 #[derive(Serialize)]
-pub(in crate::report) struct ShownRow {
-    key: String,
-    about: String,
-    gated: bool,
+pub(in crate::report) struct ShownRow<'c> {
+    of: &'c ComparedCriterion,
     a: String,
     b: String,
     difference: String,
     p: String,
-    cases: u64,
     class: &'static str,
     finding: &'static str,
-    sentence: String,
     /// The difference on the axis of its scale; empty if nothing was compared.
     chart: String,
 }
@@ -124,17 +115,9 @@ pub(super) fn html(shown: &Shown<'_>) -> io::Result<Vec<u8>> {
     Ok(page::render(&PAGE, page(shown))?.into_bytes())
 }
 
-fn page(shown: &Shown<'_>) -> ComparisonPage {
+fn page<'c>(shown: &Shown<'c>) -> ComparisonPage<'c> {
     let found = shown.comparison;
     let names = found.names();
-    let side = |name: &str, side: &crate::compare::Side| Side {
-        name: name.to_owned(),
-        label: side.label.clone(),
-        part: side.part.clone(),
-        evidence: side.evidence.clone(),
-        trials: side.trials,
-        errors: side.errors,
-    };
     let same = found.differences.is_empty() && found.prompts.is_empty();
     let all = || found.flips.iter().chain(&found.changes);
     let flips: Vec<Flip> = all().filter_map(|one| flip(one, names, shown.conversations)).collect();
@@ -152,12 +135,12 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         headline: page::without_word(&headline, UNDECIDED),
         report_a: report_a(shown.folders),
         pages: shown.pages,
-        sides: names.into_iter().zip([&found.a, &found.b]).map(|(name, one)| side(name, one)).collect(),
-        warnings: found.warnings.clone(),
+        sides: [ShownSide { name: names[0], of: &found.a }, ShownSide { name: names[1], of: &found.b }],
+        warnings: &found.warnings,
         same: same.then_some(SAME),
         differences: found.differences.iter().map(|row| differs(row, names)).collect(),
         prompts: prompts(found),
-        notes: found.notes.clone(),
+        notes: &found.notes,
         rows: rows(found),
         taken: found.taken.iter().map(taken).collect(),
         paired: found.paired.iter().take(PAIRED).map(paired).collect(),
@@ -257,7 +240,7 @@ pub(in crate::report) fn shows(sides: &[(u64, u64)]) -> String {
 }
 
 /// Rows of the page, each with a chart.
-pub(in crate::report) fn rows(found: &Comparison) -> Vec<ShownRow> {
+pub(in crate::report) fn rows<'c>(found: &'c Comparison) -> Vec<ShownRow<'c>> {
     let reach = |scale: Scale| {
         let own = found.rows.iter().filter(|row| row.scale == scale);
         charts::reach(own.flat_map(|row| {
@@ -265,7 +248,7 @@ pub(in crate::report) fn rows(found: &Comparison) -> Vec<ShownRow> {
         }))
     };
     let (rates, times) = (reach(Scale::Rate), reach(Scale::Time));
-    let with_chart = |one: &crate::compare::ComparedCriterion| {
+    let with_chart = |one: &'c ComparedCriterion| {
         let (reach, margin) = match one.scale {
             Scale::Rate => (rates, found.margin),
             Scale::Time => (times, crate::compare::TIME_MARGIN),
@@ -280,21 +263,14 @@ pub(in crate::report) fn rows(found: &Comparison) -> Vec<ShownRow> {
 }
 
 /// A row without its chart.
-fn row(row: &crate::compare::ComparedCriterion) -> ShownRow {
-    let level = |value: Option<f64>| match (value, row.scale) {
-        (None, _) => "–".to_owned(),
-        (Some(value), Scale::Rate) => percent(value),
-        (Some(value), Scale::Time) => format!("{value:.2} s"),
-    };
+fn row(row: &ComparedCriterion) -> ShownRow<'_> {
+    let level = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| row.scale.shown(value));
     ShownRow {
-        key: row.key.clone(),
-        about: row.about.clone(),
-        gated: row.gated,
+        of: row,
         a: level(row.a),
         b: level(row.b),
         difference: difference(row),
         p: row.p_adjusted.map_or_else(|| "–".into(), p),
-        cases: row.cases,
         class: match row.finding {
             Finding::Better => "pass",
             Finding::Worse => "fail",
@@ -302,7 +278,6 @@ fn row(row: &crate::compare::ComparedCriterion) -> ShownRow {
             _ => "unmeasured",
         },
         finding: row.finding.as_str(),
-        sentence: row.sentence.clone(),
         chart: String::new(),
     }
 }

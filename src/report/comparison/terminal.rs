@@ -7,7 +7,7 @@ use crate::compare::{ComparedCriterion, Finding, Flip, Scale};
 use crate::gate::note_in_words;
 use crate::report::figures::{counted, thousands};
 use crate::report::terminal_lines::wrap;
-use crate::stats::percent::{percent, points, points_interval};
+use crate::stats::percent::{points, points_interval};
 use crate::trace::text::{block, clip, line};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use std::fmt::Write as _;
@@ -103,11 +103,7 @@ pub(in crate::report) fn table(rows: &[ComparedCriterion], [a, b]: &[String; 2],
     let header = ["criterion", a.as_str(), b.as_str(), "difference [interval]", "p, corrected", "cases", "finding"];
     table.set_header(header.into_iter().enumerate().filter(|(place, _)| keep(*place)).map(|(_, cell)| cell));
     for row in rows {
-        let level = |value: Option<f64>| match (value, row.scale) {
-            (None, _) => "–".into(),
-            (Some(value), Scale::Rate) => percent(value),
-            (Some(value), Scale::Time) => format!("{value:.2} s"),
-        };
+        let level = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| row.scale.shown(value));
         let finding = if row.gated { row.finding.as_str().to_owned() } else { format!("({})", row.finding.as_str()) };
         let cells = [
             clip(&line(&row.key), 32).into_owned(),

@@ -329,12 +329,12 @@ fn milliseconds(us: u64) -> u64 {
     us / 1_000 + u64::from(us % 1_000 >= 500)
 }
 
-fn decimal(number: Option<f64>) -> String {
+pub(in crate::report) fn decimal(number: Option<f64>) -> String {
     number.map(|number| format!("{number:.6}")).unwrap_or_default()
 }
 
 /// A bound with six decimals, rounded in the conservative direction.
-fn bound(share: Option<f64>, rounding: Rounding) -> String {
+pub(in crate::report) fn bound(share: Option<f64>, rounding: Rounding) -> String {
     share.map(|share| rounded(share, 6, rounding)).unwrap_or_default()
 }
 

@@ -20,7 +20,7 @@ pub(crate) use encoding::Encoding;
 pub(crate) use latency::columns as latency_columns;
 pub(crate) use requirements::columns as requirement_columns;
 
-pub(super) use csv::PART;
+pub(super) use csv::{PART, bound, decimal};
 
 use super::Format;
 

@@ -55,7 +55,7 @@ struct Pair<'v> {
     conclusion: &'v str,
     notes: &'v [String],
     prompts: Vec<ShownPrompt>,
-    rows: Vec<ShownRow>,
+    rows: Vec<ShownRow<'v>>,
 }
 
 #[derive(Serialize)]
