@@ -8,7 +8,7 @@ use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded};
 use crate::settings::catalogue::Units;
 use crate::stats::percent::at_least;
 use crate::stats::{ALPHA, Clusters, Sample};
-use crate::trace::EXTERNAL;
+use crate::suite::evaluation::can_count;
 use std::collections::BTreeMap;
 
 /// Threshold on the gap left by a perfect run with the case, as a multiple of the gap without it.
@@ -48,9 +48,7 @@ fn longest(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<(Strin
     let mut sizes: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
     for trial in &plan.trials {
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-        let flow = written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL);
-        let mine = of.is_none_or(|at| at == trial.scenario) && flow && trial.lane.arm == metric.arm();
-        if mine && metric.applies(case) && !case.excluded_from.contains_key(&written.id) {
+        if can_count(plan, of, written, &*metric, trial) {
             let turns = case.turns().count() as u64;
             sizes.entry((trial.scenario, trial.case)).or_insert((turns, 0)).1 += 1;
         }

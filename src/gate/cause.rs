@@ -34,46 +34,39 @@ pub struct Cause {
 
 /// Reasons of one criterion's violations; independent of the order of additions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Causes(BTreeMap<String, Counted>);
+pub(super) struct Causes(BTreeMap<String, (Place, Cause)>);
 
-/// Units that fail for one reason.
-#[derive(Debug, Clone)]
-struct Counted {
-    units: u64,
-    trials: u64,
-    /// Place of the first unit, in the plan and in its trial.
-    place: (usize, usize),
-    first: Violation,
-}
+/// Place of the first unit that fails for a reason, in the plan and in its trial.
+type Place = (usize, usize);
 
 impl Causes {
     /// Adds the violations of one trial, each with its place in the plan and in the trial.
-    pub(super) fn add(&mut self, violations: Vec<((usize, usize), Violation)>) {
+    pub(super) fn add(&mut self, violations: Vec<(Place, Violation)>) {
         let mut of_trial = BTreeSet::new();
         for (place, first) in violations {
             let reason = reason(&first.note);
             let trials = u64::from(of_trial.insert(reason.clone()));
-            self.put(reason, Counted { units: 1, trials, place, first });
+            self.put(place, Cause { reason, units: 1, trials, first });
         }
     }
 
     /// Adds the reasons of other trials.
     pub(super) fn absorb(&mut self, other: &Self) {
-        for (reason, cause) in &other.0 {
-            self.put(reason.clone(), cause.clone());
+        for (place, cause) in other.0.values() {
+            self.put(*place, cause.clone());
         }
     }
 
-    fn put(&mut self, reason: String, more: Counted) {
-        match self.0.entry(reason) {
-            Entry::Vacant(place) => {
-                place.insert(more);
+    fn put(&mut self, place: Place, more: Cause) {
+        match self.0.entry(more.reason.clone()) {
+            Entry::Vacant(entry) => {
+                entry.insert((place, more));
             }
-            Entry::Occupied(mut place) => {
-                let known = place.get_mut();
+            Entry::Occupied(mut entry) => {
+                let (first, known) = entry.get_mut();
                 let (units, trials) = (known.units + more.units, known.trials + more.trials);
-                if more.place < known.place {
-                    *known = more;
+                if place < *first {
+                    (*first, *known) = (place, more);
                 }
                 (known.units, known.trials) = (units, trials);
             }
@@ -86,15 +79,9 @@ impl Causes {
 
     /// Most frequent first, then in plan order.
     pub(super) fn list(&self) -> Vec<Cause> {
-        let mut all: Vec<_> = self.0.iter().collect();
-        all.sort_by_key(|(_, counted)| (Reverse(counted.units), counted.place));
-        let cause = |(reason, Counted { units, trials, first, .. }): (&String, &Counted)| Cause {
-            reason: reason.clone(),
-            units: *units,
-            trials: *trials,
-            first: first.clone(),
-        };
-        all.into_iter().map(cause).collect()
+        let mut all: Vec<_> = self.0.values().collect();
+        all.sort_by_key(|(place, cause)| (Reverse(cause.units), *place));
+        all.into_iter().map(|(_, cause)| cause.clone()).collect()
     }
 }
 

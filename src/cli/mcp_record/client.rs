@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 /// Code of a line that is no JSON.
-const NO_JSON: i32 = -32700;
+pub(in crate::cli) const NO_JSON: i32 = -32700;
 
 /// The conversation with the agent.
 struct Client {
@@ -64,14 +64,12 @@ pub(super) async fn serve(
     let client = Arc::new(Client { url, http, headers, server, lines, asked, asking });
     let mut input = lines_of_stdin();
     while let Some(line) = input.recv().await {
-        match serde_json::from_str(&line) {
-            // 2025-03-26 alone has several messages in one.
-            Ok(Value::Array(several)) => {
-                for one in several {
+        match messages_in(&line) {
+            Ok(all) => {
+                for one in all {
                     client.hear(one).await;
                 }
             }
-            Ok(one) => client.hear(one).await,
             Err(why) => client.say(error(&Value::Null, NO_JSON, &format!("ragcheck: a line is no JSON: {why}"))),
         }
     }
@@ -92,6 +90,22 @@ pub(in crate::cli) fn lines_of_stdin() -> mpsc::UnboundedReceiver<String> {
         lines.filter(|line| !line.trim().is_empty()).try_for_each(|line| read.send(line))
     });
     input
+}
+
+/// The messages of a line: 2025-03-26 alone has several messages in one.
+pub(in crate::cli) fn messages_in(line: &str) -> serde_json::Result<Vec<Value>> {
+    Ok(match serde_json::from_str(line)? {
+        Value::Array(several) => several,
+        one => vec![one],
+    })
+}
+
+/// Ends the task of the request that a notification cancels, if it is under way.
+pub(in crate::cli) fn cancel(tasks: &Mutex<BTreeMap<String, AbortHandle>>, notification: &Value) {
+    let key = notification.pointer("/params/requestId").unwrap_or(&Value::Null).to_string();
+    if let Some(task) = lock(tasks).remove(&key) {
+        task.abort();
+    }
 }
 
 impl Client {
@@ -121,10 +135,7 @@ impl Client {
             }
             Message::Notification if method(&heard) == Some("notifications/cancelled") => {
                 // The request is given up, which the server is told by the one who waits for it.
-                let key = heard.pointer("/params/requestId").unwrap_or(&Value::Null).to_string();
-                if let Some(task) = lock(&self.asked).remove(&key) {
-                    task.abort();
-                }
+                cancel(&self.asked, &heard);
             }
             // Before what the agent sends next: a server takes no request before `notifications/initialized`.
             Message::Notification => drop(self.post(&heard).await),

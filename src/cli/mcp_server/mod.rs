@@ -8,7 +8,7 @@ mod tools;
 
 use super::arguments::McpServer;
 use super::exit::Exit;
-use super::mcp_record::{error, lines_of_stdin, lock};
+use super::mcp_record::{NO_JSON, cancel, error, lines_of_stdin, lock, messages_in};
 use super::output::{self, Problem};
 use super::serve::started;
 use crate::platform::files;
@@ -32,8 +32,6 @@ const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-
 const NO_METHOD: i32 = -32601;
 /// Code of wrong parameters.
 const WRONG_PARAMETERS: i32 = -32602;
-/// Code of a line that is no JSON.
-const NO_JSON: i32 = -32700;
 /// Bytes of an error that quotes an argument.
 const LONGEST_ERROR: usize = 1000;
 /// Longest output of a call, in bytes of each stream: what is read has to fit into a conversation.
@@ -59,12 +57,7 @@ enum CallError {
     OtherPrices,
     /// The program cannot be started again.
     #[error("{} cannot be started: {why}", program.display())]
-    NotStarted {
-        /// The program.
-        program: PathBuf,
-        /// Reason.
-        why: std::io::Error,
-    },
+    NotStarted { program: PathBuf, why: std::io::Error },
 }
 
 /// What the cost of a recording is counted by.
@@ -119,10 +112,8 @@ pub(super) fn run(given: &McpServer, granted: Vec<OsString>) -> Result<Exit, Pro
     started(Builder::new_multi_thread().worker_threads(2))?.block_on(async {
         let mut input = lines_of_stdin();
         while let Some(line) = input.recv().await {
-            match serde_json::from_str(&line) {
-                // 2025-03-26 alone has several messages in one.
-                Ok(Value::Array(several)) => several.into_iter().for_each(|one| server.hear(one)),
-                Ok(one) => server.hear(one),
+            match messages_in(&line) {
+                Ok(all) => all.into_iter().for_each(|one| server.hear(one)),
                 Err(why) => say(&error(&Value::Null, NO_JSON, &format!("a line is no JSON: {why}"))),
             }
         }
@@ -155,10 +146,7 @@ impl Server {
             }
             Message::Request => say(&self.answer(&heard)),
             Message::Notification if method(&heard) == Some("notifications/cancelled") => {
-                let key = heard.pointer("/params/requestId").unwrap_or(&Value::Null).to_string();
-                if let Some(task) = lock(&self.calls).remove(&key) {
-                    task.abort();
-                }
+                cancel(&self.calls, &heard);
             }
             Message::Notification | Message::Response => {}
             Message::Invalid => say(&error(&Value::Null, -32600, "not a JSON-RPC message")),

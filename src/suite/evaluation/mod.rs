@@ -28,7 +28,7 @@ mod windows;
 pub(crate) use estimate::{Estimate, Money, Requests, estimate, turns};
 pub use evaluator::{EvaluatedRun, ExaminedTrace, RunEvaluator};
 pub(crate) use history_page::{HISTORY_HTML, write_history_page};
-pub(crate) use prospect::{Prospect, prospects};
+pub(crate) use prospect::{Prospect, can_count, prospects};
 pub(crate) use runs::{beside_history, pages_beside, renew_runs_page, runs, write_page_of, write_runs_page};
 pub use score::score;
 pub(crate) use score::{ScoreError, read_later_draws, read_plan, read_traces, read_whole_plan};

@@ -6,7 +6,7 @@
 //! bounds; none of them passes with fewer conversations than computed here. A rate per unit whose number of units is an
 //! outcome is bounded by the largest number that a conversation can have: only its smallest sample is computed.
 
-use crate::metric::catalogue;
+use crate::metric::{Metric, catalogue};
 use crate::plan::{Plan, PlannedTrial, Stopping};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, resolve_metric};
@@ -16,7 +16,6 @@ use crate::stats::rate::{binomial_cdf, lower_bound, units_for};
 use crate::stats::sequential::Mixture;
 use crate::stats::stopping::Rule;
 use crate::stats::{ALPHA, Sample};
-use crate::trace::EXTERNAL;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -112,15 +111,7 @@ fn prospect(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<Prosp
     if gate.bound <= 0.0 && gate.least <= 1 {
         return None;
     }
-    let counts = |trial: &&PlannedTrial| {
-        let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-        of.is_none_or(|of| of == trial.scenario)
-            && written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL)
-            && trial.lane.arm == metric.arm()
-            && !case.excluded_from.contains_key(&written.id)
-            && metric.applies(case)
-    };
-    let counted = || plan.trials.iter().filter(counts);
+    let counted = || plan.trials.iter().filter(|trial| can_count(plan, of, written, &*metric, trial));
     let population = plan.criteria.estimand == Estimand::Population;
     let n = if population {
         let first = plan.first_alike();
@@ -135,6 +126,22 @@ fn prospect(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<Prosp
     let stopping = plan.stopping.filter(|_| !population);
     let nouns = if population { ("case", "cases") } else { ("conversation", "conversations") };
     Some(gate.prospect(key, of, n, stopping, nouns))
+}
+
+/// Whether a trial may have units of a criterion, by its case and lane.
+pub(crate) fn can_count(
+    plan: &Plan,
+    of: Option<usize>,
+    written: &Criterion,
+    metric: &dyn Metric,
+    trial: &PlannedTrial,
+) -> bool {
+    let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
+    of.is_none_or(|of| of == trial.scenario)
+        && written.counts_flow(&trial.lane.flow)
+        && trial.lane.arm == metric.arm()
+        && !case.excluded_from.contains_key(&written.id)
+        && metric.applies(case)
 }
 
 impl Gate {

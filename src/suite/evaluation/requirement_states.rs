@@ -40,7 +40,7 @@ pub(super) fn apply(folder: &Path, plan: &str, evaluation: &mut Evaluation) -> i
         return Ok(());
     };
     match digest(&folder.join(trace::TRACES)) {
-        Ok(traces) if traces == stored.traces => {}
+        Ok((_, traces)) if traces == stored.traces => {}
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => return Ok(()),
     }
@@ -59,15 +59,17 @@ fn read(folder: &Path) -> Option<Stored> {
     (trace::sealed(&text) == Seal::Whole).then(|| serde_json::from_str(&text).ok())?
 }
 
-/// SHA-256, in hex, of a file.
-pub(in crate::suite) fn digest(file: &Path) -> io::Result<String> {
+/// Number of bytes, and SHA-256 in hex, of a file.
+pub(in crate::suite) fn digest(file: &Path) -> io::Result<(u64, String)> {
     let mut input = files::open(file)?;
-    let mut hash = Sha256::new();
-    let mut part = vec![0; 1 << 16];
+    let (mut bytes, mut hash, mut part) = (0, Sha256::new(), vec![0; 1 << 16]);
     loop {
         match input.read(&mut part)? {
-            0 => return Ok(hex::encode(hash.finalize())),
-            length => hash.update(&part[..length]),
+            0 => return Ok((bytes, hex::encode(hash.finalize()))),
+            length => {
+                hash.update(&part[..length]);
+                bytes += length as u64;
+            }
         }
     }
 }

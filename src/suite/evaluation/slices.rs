@@ -147,7 +147,7 @@ fn source(folder: &Path) -> Result<(BTreeMap<String, String>, u64), ScoreError> 
     for name in [trace::PLAN, trace::GRADES, trace::PASSAGES] {
         let file = folder.join(name);
         if file.exists() {
-            let digest = digest(&file).map_err(|error| ScoreError::Open { file, error })?;
+            let (_, digest) = digest(&file).map_err(|error| ScoreError::Open { file, error })?;
             source.insert(name.to_owned(), digest);
         }
     }

@@ -244,7 +244,7 @@ impl Sound {
 /// If the folder does not hold a readable run.
 pub(crate) fn mutants(folder: &Path) -> Result<Mutants, ScoreError> {
     let sound = Sound::read(folder)?;
-    let digest = requirement_states::digest(&sound.file)
+    let (_, digest) = requirement_states::digest(&sound.file)
         .map_err(|error| ScoreError::Open { file: sound.file.clone(), error })?;
     let mut found = Mutants {
         version: requirement_states::VERSION,

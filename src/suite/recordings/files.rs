@@ -21,12 +21,7 @@ pub(crate) struct CassetteFile {
 /// If a path does not exist or cannot be read, or nothing is found.
 pub(crate) fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFile>, FileError> {
     let below = |entry: &Entry| Ok(entry.is_folder || entry.path.extension().is_some_and(|end| end == "yaml"));
-    let mut found = Vec::new();
-    for path in paths {
-        walk(&here.join(path), &below, &mut found)?;
-    }
-    found.sort();
-    found.dedup();
+    let found = accepted(paths.iter().map(|path| here.join(path)), &below)?;
     let file = |path: PathBuf| {
         let folder = path.parent().unwrap_or(Path::new(""));
         let scenario = folder.parent().unwrap_or(Path::new(""));
@@ -41,12 +36,22 @@ pub(crate) fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFi
     Ok(found.into_iter().map(file).collect())
 }
 
-/// Adds the file at `path`, or the files below it that `below` accepts, in the folders that it accepts.
-pub(super) fn walk(
-    path: &Path,
+/// Files at and below these paths, sorted and each once; below a path, those that `below` accepts.
+pub(super) fn accepted(
+    paths: impl IntoIterator<Item = impl AsRef<Path>>,
     below: &dyn Fn(&Entry) -> io::Result<bool>,
-    found: &mut Vec<PathBuf>,
-) -> Result<(), FileError> {
+) -> Result<Vec<PathBuf>, FileError> {
+    let mut found = Vec::new();
+    for path in paths {
+        walk(path.as_ref(), below, &mut found)?;
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+/// Adds the file at `path`, or the files below it that `below` accepts, in the folders that it accepts.
+fn walk(path: &Path, below: &dyn Fn(&Entry) -> io::Result<bool>, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
     let unreadable = |error| FileError::Read { path: path.to_owned(), error };
     if !path.is_dir() {
         files::metadata(path).map_err(unreadable)?;

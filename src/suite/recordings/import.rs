@@ -1,7 +1,7 @@
 //! Imports recordings of other recorders, redacted.
 
 use super::FileError;
-use super::files::walk;
+use super::files::accepted;
 use crate::cassette::foreign::{self, ForeignError, Format, Imported, Refused, Route};
 use crate::cassette::{self, Cassette, CassetteError, Header, Redactor};
 use crate::knowledge::known_profile;
@@ -112,7 +112,7 @@ const ENDINGS: [&str; 6] = ["gz", "har", "httprr", "json", "yaml", "yml"];
 /// Files at these paths, and in folders all below them that end like recordings do, sorted; and how many other files
 /// these folders have. Links below a folder are not followed, and `.git` is passed over.
 pub(crate) fn import_files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, usize), FileError> {
-    let (mut found, others) = (Vec::new(), Cell::new(0));
+    let others = Cell::new(0);
     let below = |entry: &Entry| {
         if entry.is_folder {
             return Ok(!entry.path.ends_with(".git"));
@@ -123,12 +123,7 @@ pub(crate) fn import_files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, usize), F
         others.set(others.get() + usize::from(!taken));
         Ok(taken)
     };
-    for path in paths {
-        walk(path, &below, &mut found)?;
-    }
-    found.sort();
-    found.dedup();
-    Ok((found, others.get()))
+    Ok((accepted(paths, &below)?, others.get()))
 }
 
 /// Unique case names for files.

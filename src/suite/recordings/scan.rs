@@ -1,7 +1,7 @@
 //! Finds secrets in files; reports position and kind, never the value.
 
 use super::FileError;
-use super::files::walk;
+use super::files::accepted;
 use crate::cassette::{self, Find, Redactor};
 use crate::platform::files::{self, Entry};
 use crate::scenario::Project;
@@ -40,11 +40,5 @@ pub(crate) fn scan_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
     let below = |entry: &Entry| {
         Ok(if entry.is_folder { !entry.path.ends_with(".git") } else { entry.path.symlink_metadata()?.is_file() })
     };
-    let mut found = Vec::new();
-    for path in paths {
-        walk(path, &below, &mut found)?;
-    }
-    found.sort();
-    found.dedup();
-    Ok(found)
+    accepted(paths, &below)
 }

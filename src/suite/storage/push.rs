@@ -5,6 +5,7 @@ use super::manifest::{Decision, Item, Manifest, decide};
 use super::{Kind, Outcome, StorageError, StoredSet};
 use crate::cassette::{Redactor, scan};
 use crate::platform::files;
+use crate::suite::evaluation::requirement_states;
 use crate::suite::recordings::scan_files;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -84,24 +85,10 @@ pub(super) fn gather(folder: &Path, kind: Kind) -> Result<Manifest, StorageError
     };
     let found: Vec<_> = scan_files(&[folder.to_owned()])?.into_iter().filter_map(below).collect();
     let read = |(name, path): (String, PathBuf)| {
-        let (bytes, sha256) = digest(&path).map_err(StorageError::local(&path))?;
+        let (bytes, sha256) = requirement_states::digest(&path).map_err(StorageError::local(&path))?;
         Ok((name, Item { bytes, sha256 }))
     };
     Ok(Manifest::new(found.into_par_iter().map(read).collect::<Result<BTreeMap<_, _>, StorageError>>()?))
-}
-
-fn digest(path: &Path) -> io::Result<(u64, String)> {
-    let (mut file, mut digest, mut block) = (files::open(path)?, Sha256::new(), vec![0; 1 << 20]);
-    let mut bytes = 0;
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok((bytes, hex::encode(digest.finalize()))),
-            read => {
-                digest.update(&block[..read]);
-                bytes += read as u64;
-            }
-        }
-    }
 }
 
 /// Secrets in the files, by file and line.
