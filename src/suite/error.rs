@@ -1,12 +1,13 @@
 //! Errors of loading, planning and running a suite.
 
+use crate::cassette::StoppingError;
 use crate::gate::EvaluationError;
 use crate::plan::Partition;
 use crate::platform::bounds::Bound;
 use crate::platform::files::{LockError, is_full_disk};
 use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::listed;
-use crate::suite::evaluation::{ScoreError, StopError};
+use crate::suite::evaluation::ScoreError;
 use crate::suite::import::ImportError;
 use crate::suite::recordings::Unwritable;
 use crate::trace::text::{line, plural, quote};
@@ -28,9 +29,34 @@ pub enum SuiteError {
         "no trial is selected: `ragcheck list` shows what there is to select from with --only, --exclude, --tag, --flow and --variant"
     )]
     NothingSelected,
-    /// A run until decided cannot be planned, or the design of its recordings cannot be read.
+    /// A recorded stopping design cannot be read or written.
     #[error(transparent)]
-    Stop(StopError),
+    Design(#[from] StoppingError),
+    /// A recorded stopping design cannot be removed.
+    #[error("{path}: {error}", path = path.display())]
+    DesignRemoval {
+        /// Path of the design.
+        path: PathBuf,
+        /// The error.
+        error: io::Error,
+    },
+    /// The trial limit is smaller than one pass.
+    #[error("--max-trials {most} is less than one pass, which is one of every selected case: {}", plural(*pass, "trial"))]
+    LessThanOnePass {
+        /// Trial limit.
+        most: u64,
+        /// Trials per pass.
+        pass: usize,
+    },
+    /// There is no room for a second pass.
+    #[error(
+        "--until-decided needs room for two passes or more: add --max-trials N (one pass is {})",
+        plural(*pass, "trial")
+    )]
+    OnePassOnly {
+        /// Trials per pass.
+        pass: usize,
+    },
     /// A replay of recordings with a fixed number of repetitions cannot run until decided.
     #[error(
         "--until-decided is for --mode record and --mode live: the number of these recordings was planned, and a \
@@ -249,14 +275,5 @@ fn no_case(failures: &[String], problems: &[String], skipped: &BTreeMap<String, 
 impl From<Vec<Diagnostic>> for SuiteError {
     fn from(mistakes: Vec<Diagnostic>) -> Self {
         Self::Files(mistakes)
-    }
-}
-
-impl From<StopError> for SuiteError {
-    fn from(error: StopError) -> Self {
-        match error {
-            StopError::Plan(mistakes) => Self::Files(mistakes),
-            other => Self::Stop(other),
-        }
     }
 }

@@ -33,4 +33,4 @@ pub(crate) use runs::{beside_history, pages_beside, renew_runs_page, runs, write
 pub use score::score;
 pub(crate) use score::{ScoreError, read_later_draws, read_plan, read_traces, read_whole_plan};
 pub(crate) use slices::{MOST_SLICES, Slice, SlicesError, examine_slice, remove_slices, score_slices};
-pub(crate) use until_decided::{Designs, RecordedPasses, StopError, passes, recorded_passes};
+pub(crate) use until_decided::{Designs, RecordedPasses, passes, recorded_passes};

@@ -3,75 +3,33 @@
 //! Live and recording runs request it with an option; a replay follows its recordings. Lanes whose number depended on
 //! their results are judged by the same stopping rule.
 
-use crate::cassette::{self, Cassette, StoppingDesign, StoppingError, stopping_path};
+use crate::cassette::{self, Cassette, StoppingDesign, stopping_path};
 use crate::gate::Stopped;
 use crate::plan::{self, Plan, Selection};
 use crate::platform::files;
-use crate::scenario::{Diagnostic, Loaded};
+use crate::scenario::Loaded;
+use crate::suite::SuiteError;
 use crate::trace::Lane;
-use crate::trace::text::plural;
 use crate::trial::stopping_design;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-/// Why a run until decided cannot be run or replayed.
-#[derive(Debug, thiserror::Error)]
-pub enum StopError {
-    /// The selection cannot be planned.
-    #[error("{}", crate::scenario::diagnostic::listed(.0))]
-    Plan(Vec<Diagnostic>),
-    /// A recorded stopping design cannot be read or written.
-    #[error(transparent)]
-    Design(#[from] StoppingError),
-    /// A recorded stopping design cannot be removed.
-    #[error("{path}: {error}", path = path.display())]
-    Remove {
-        /// Path of the design.
-        path: PathBuf,
-        /// The error.
-        error: std::io::Error,
-    },
-    /// The trial limit is smaller than one pass.
-    #[error("--max-trials {most} is less than one pass, which is one of every selected case: {}", plural(*pass, "trial"))]
-    LessThanOnePass {
-        /// Trial limit.
-        most: u64,
-        /// Trials per pass.
-        pass: usize,
-    },
-    /// There is no room for a second pass.
-    #[error(
-        "--until-decided needs room for two passes or more: add --max-trials N (one pass is {})",
-        plural(*pass, "trial")
-    )]
-    OnePassOnly {
-        /// Trials per pass.
-        pass: usize,
-    },
-}
-
-impl From<Vec<Diagnostic>> for StopError {
-    fn from(mistakes: Vec<Diagnostic>) -> Self {
-        Self::Plan(mistakes)
-    }
-}
 
 /// Maximum number of passes of a live or recording run: as many as `max_trials` allows, else the number of repetitions
 /// of the cases.
 ///
 /// # Errors
 /// If that is less than two passes, or the selection cannot be planned.
-pub(crate) fn passes(loaded: &Loaded, selection: &Selection, max_trials: Option<u64>) -> Result<u32, StopError> {
+pub(crate) fn passes(loaded: &Loaded, selection: &Selection, max_trials: Option<u64>) -> Result<u32, SuiteError> {
     let one = plan::build(loaded, &Selection { passes: Some(1), ..selection.clone() }, 0)?;
     let pass = one.trials.len();
     let repeats = match (max_trials, selection.repeat) {
-        (Some(most), _) if most < pass as u64 => return Err(StopError::LessThanOnePass { most, pass }),
+        (Some(most), _) if most < pass as u64 => return Err(SuiteError::LessThanOnePass { most, pass }),
         (Some(most), repeat) => (most / pass as u64).min(u64::from(repeat.unwrap_or(u32::MAX))),
         (None, Some(repeat)) => u64::from(repeat),
         (None, None) => u64::from(repetitions(loaded, selection)?.into_values().max().unwrap_or(1)),
     };
     if repeats < 2 {
-        return Err(StopError::OnePassOnly { pass });
+        return Err(SuiteError::OnePassOnly { pass });
     }
     Ok(u32::try_from(repeats).unwrap_or(u32::MAX))
 }
@@ -120,7 +78,7 @@ impl RecordedPasses {
 ///
 /// # Errors
 /// If nothing is selected, or a design cannot be read.
-pub(crate) fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<Option<RecordedPasses>, StopError> {
+pub(crate) fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<Option<RecordedPasses>, SuiteError> {
     let plan = plan::build(loaded, &Selection { passes: None, ..selection.clone() }, 0)?;
     let mut found =
         RecordedPasses { most: u32::MAX, decided: Vec::new(), fixed: Vec::new(), edited: Vec::new(), lost: Vec::new() };
@@ -140,7 +98,7 @@ pub(crate) fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<
 }
 
 /// Number of times that each selected scenario repeats all its selected cases, from its files and the selection.
-fn repetitions(loaded: &Loaded, selection: &Selection) -> Result<BTreeMap<String, u32>, StopError> {
+fn repetitions(loaded: &Loaded, selection: &Selection) -> Result<BTreeMap<String, u32>, SuiteError> {
     Ok(repetitions_of(&plan::build(loaded, &Selection { passes: None, ..selection.clone() }, 0)?))
 }
 
@@ -187,7 +145,7 @@ pub(crate) struct Designs {
 impl Designs {
     /// Writes the stopping design before recording starts, so that lanes never exist without it. `whole` says that
     /// every lane of the scenarios is recorded.
-    pub(crate) fn begin(loaded: &Loaded, plan: &Plan, whole: bool) -> Result<Self, StopError> {
+    pub(crate) fn begin(loaded: &Loaded, plan: &Plan, whole: bool) -> Result<Self, SuiteError> {
         let files = plan.scenarios.iter().map(|scenario| file(loaded, &scenario.name)).collect();
         let design = stopping_design(plan);
         let begun = Self { files, design, whole };
@@ -195,7 +153,7 @@ impl Designs {
         Ok(begun)
     }
 
-    fn save(&self) -> Result<(), StopError> {
+    fn save(&self) -> Result<(), SuiteError> {
         for (file, design) in self.files.iter().zip(self.design.iter().cycle()) {
             design.save(file)?;
         }
@@ -207,13 +165,13 @@ impl Designs {
     ///
     /// # Errors
     /// If a file cannot be written or removed.
-    pub(crate) fn end(mut self, stopped: Option<&Stopped>, complete: bool) -> Result<(), StopError> {
+    pub(crate) fn end(mut self, stopped: Option<&Stopped>, complete: bool) -> Result<(), SuiteError> {
         if let Some(design) = &mut self.design {
             design.stopped_after = stopped.filter(|_| complete).map(|stopped| stopped.passes);
             return self.save();
         }
         for file in self.files.iter().filter(|file| complete && self.whole && file.exists()) {
-            files::remove_file(file).map_err(|error| StopError::Remove { path: file.clone(), error })?;
+            files::remove_file(file).map_err(|error| SuiteError::DesignRemoval { path: file.clone(), error })?;
         }
         Ok(())
     }
