@@ -405,7 +405,7 @@ impl Evaluation {
 }
 
 /// Shares of cases of which any of k, or all of k, trials pass: means over the cases of one scenario in one variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeats {
     /// The scenario.
     pub scenario: String,

@@ -55,11 +55,7 @@ fn of((scenario, flow, variant): (&str, &str, &str), counts: &[&Counts]) -> Repe
         variant: variant.to_owned(),
         cases: counts.len() as u64,
         repetitions: most,
-        all: Vec::new(),
-        any: Vec::new(),
-        standard_error: None,
-        naive_error: None,
-        not_measured: String::new(),
+        ..Repeats::default()
     };
     if least != most {
         entry.not_measured = format!("cases were run between {least} and {most} times: repeat each equally often");

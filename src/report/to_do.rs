@@ -12,52 +12,39 @@ use super::{View, figures};
 use crate::compare::{Comparison, Finding, Flip};
 use crate::gate::{CriterionResult, ErrorGroup, TrialRow, Verdict, expectation, reason};
 use crate::scenario::Target;
-use crate::trace::TrialErrorKind as Kind;
+use crate::trace::{TrialErrorKind as Kind, words};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) use self::commands::reproduce;
 
-/// State of a failure, most urgent first; with a comparison, relative to the base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
-    /// It has no recording that fits.
-    NotRecorded,
-    /// A service did not answer.
-    Down,
-    /// It could not be run for another reason.
-    Error,
-    /// It passed on the base.
-    Regressed,
-    /// A case fails, and the base has no result for it.
-    Fails,
-    /// It passed more often on the base. If not every repetition passed before and none passes now, chance can explain
-    /// it.
-    LessOften,
-    /// A required criterion fails, or nothing was measured for it.
-    CriterionFails,
-    /// A required criterion has no measurement.
-    NotMeasured,
-    /// A required criterion is INCONCLUSIVE.
-    Undecided,
-    FailsOnBaseToo,
+words! {
+    /// State of a failure, most urgent first; with a comparison, relative to the base.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub(super) enum State {
+        /// It has no recording that fits.
+        NotRecorded = "NOT RECORDED",
+        /// A service did not answer.
+        Down = "DOWN",
+        /// It could not be run for another reason.
+        Error = "ERROR",
+        /// It passed on the base.
+        Regressed = "REGRESSED",
+        /// A case fails, and the base has no result for it.
+        Fails = "FAILS",
+        /// It passed more often on the base. If not every repetition passed before and none passes now, chance can explain
+        /// it.
+        LessOften = "PASSES LESS OFTEN",
+        /// A required criterion fails, or nothing was measured for it.
+        CriterionFails = "FAILS",
+        /// A required criterion has no measurement.
+        NotMeasured = "NOT_MEASURED",
+        /// A required criterion is INCONCLUSIVE.
+        Undecided = "UNDECIDED",
+        FailsOnBaseToo = "FAILS ON BASE TOO",
+    }
 }
 
 impl State {
-    /// Name in reports.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::NotRecorded => "NOT RECORDED",
-            Self::Down => "DOWN",
-            Self::Error => "ERROR",
-            Self::Regressed => "REGRESSED",
-            Self::Fails | Self::CriterionFails => "FAILS",
-            Self::LessOften => "PASSES LESS OFTEN",
-            Self::NotMeasured => "NOT_MEASURED",
-            Self::Undecided => "UNDECIDED",
-            Self::FailsOnBaseToo => "FAILS ON BASE TOO",
-        }
-    }
-
     /// Rank in short lists: a failed criterion is never left out because many cases fail.
     pub(super) fn in_brief(self) -> u8 {
         match self {
