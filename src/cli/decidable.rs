@@ -57,16 +57,16 @@ pub(super) fn without_units(loaded: &Loaded, plan: &Plan, whole: bool) -> Vec<Di
         let lacks = |flow: &str| {
             // The tools of an external agent are known only when it runs.
             let known = roles(flow).map(crate::settings::catalogue::FlowEntry::roles)?;
-            metric.needs().into_iter().find_map(|tools| match tools {
-                Tools::Role(role) if !known.values().any(|own| *own == role) => Some(role),
+            metric.needs.iter().find_map(|tools| match tools {
+                Tools::Role(role) if !known.values().any(|own| own == role) => Some(*role),
                 _ => None,
             })
         };
         let can = |trial: &PlannedTrial| {
             let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-            trial.lane.arm == metric.arm()
+            trial.lane.arm == metric.arm
                 && !case.excluded_from.contains_key(&written.id)
-                && metric.applies(case)
+                && (metric.applies)(case)
                 && lacks(&trial.lane.flow).is_none()
         };
         if mine().next().is_none() || mine().any(can) {

@@ -41,14 +41,14 @@ fn longest(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<(Strin
     let read = written.read(&catalogue::entries()).ok()?;
     let metric = catalogue::resolve(&read.metric).ok()?;
     let bounded = written.kind == GateKind::Confidence || read.floor.is_some();
-    let counts = read.per == Per::Unit && read.metric.entry.units == Units::Planned && metric.units() == "queries";
+    let counts = read.per == Per::Unit && read.metric.entry.units == Units::Planned && metric.units == "queries";
     if !bounded || !counts || !written.is_required() {
         return None;
     }
     let mut sizes: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
     for trial in &plan.trials {
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-        if can_count(plan, of, written, &*metric, trial) {
+        if can_count(plan, of, written, &metric, trial) {
             let turns = case.turns().count() as u64;
             sizes.entry((trial.scenario, trial.case)).or_insert((turns, 0)).1 += 1;
         }

@@ -77,7 +77,7 @@ struct Case {
 
 impl<'p> Collector<'p> {
     /// Creates a collector for a plan; `metric` returns the metric of a criterion as written.
-    pub(crate) fn new<'m>(plan: &'p Plan, metric: impl Fn(&str) -> Option<&'m dyn Metric>) -> Self {
+    pub(crate) fn new<'m>(plan: &'p Plan, metric: impl Fn(&str) -> Option<&'m Metric>) -> Self {
         // Every scenario's gate on its cases is part of the single row on all cases.
         // What a flow promises whatever the model does compares no models and no prompts.
         let is_compared = |scenario: Option<usize>, written: &Criterion| {
@@ -85,7 +85,7 @@ impl<'p> Collector<'p> {
         };
         let mut criteria = Vec::new();
         for (scenario, written) in plan.criteria_and_gates().filter(|(of, written)| is_compared(*of, written)) {
-            let group = metric(&written.metric).and_then(Metric::group);
+            let group = metric(&written.metric).and_then(|metric| metric.group);
             criteria.push(Asked { measured: measured(plan, scenario, written, &metric), scenario, written, group });
         }
         let copies = copies(plan);
@@ -283,7 +283,7 @@ fn measured<'m>(
     plan: &Plan,
     scenario: Option<usize>,
     written: &Criterion,
-    metric: impl Fn(&str) -> Option<&'m dyn Metric>,
+    metric: impl Fn(&str) -> Option<&'m Metric>,
 ) -> Measured {
     let target = parse_target(&written.target).ok();
     Measured {

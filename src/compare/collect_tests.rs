@@ -80,7 +80,7 @@ fn repetitions_that_are_one_unit_together_are_paired_by_case_like_any_other() {
                 .expect("known")
         })
         .into();
-    let metric = |written: &str| Some(resolved[usize::from(written.starts_with("pass_any"))].as_ref());
+    let metric = |written: &str| Some(&resolved[usize::from(written.starts_with("pass_any"))]);
     let mut collector = Collector::new(&plan, metric);
     let unit = |success| if success { Observation::success("trial") } else { Observation::failure("trial", "no") };
     // The fourth could not be run: repetitions 3 and 4 are no unit, and 5 alone is none either.
@@ -103,7 +103,7 @@ fn the_last_row_is_on_all_cases_and_a_proxy_is_marked() {
     let metric =
         catalogue::resolve(&crate::scenario::resolve_metric("satisfaction", &catalogue::entries()).expect("known"))
             .expect("known");
-    let summary = Collector::new(&plan, |_| Some(metric.as_ref())).finish("run", None, "");
+    let summary = Collector::new(&plan, |_| Some(&metric)).finish("run", None, "");
     assert!(summary.criteria[0].proxy && !summary.criteria[1].proxy);
     assert_eq!(summary.criteria[1].key, CASES);
     assert_eq!(summary.errors(), 1, "nothing was added");

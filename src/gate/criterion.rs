@@ -73,10 +73,10 @@ impl CriterionSums<'_> {
     }
 
     /// The requirement as evaluated with this metric.
-    pub(super) fn asked(&self, metric: &dyn Metric) -> Asked {
+    pub(super) fn asked(&self, metric: &Metric) -> Asked {
         Asked {
             kind: self.written.kind,
-            target: self.target.good_share(metric.quantile()),
+            target: self.target.good_share(metric.quantile),
             floor: self.floor,
             min_n: u64::from(self.written.min_n.unwrap_or(0)),
             alpha_fail: self.alpha_fail,
@@ -96,7 +96,7 @@ impl CriterionSums<'_> {
     }
 
     /// Whether further passes cannot change the result of a required criterion, as far as is known.
-    pub(super) fn is_settled(&self, plan: &Plan, metric: &dyn Metric, passes: u32) -> bool {
+    pub(super) fn is_settled(&self, plan: &Plan, metric: &Metric, passes: u32) -> bool {
         let seen = || self.by_pass.iter().take(passes as usize);
         let nothing = seen().all(|tally| tally.n == 0);
         let allowed = plan.not_measured_ok.contains(&self.written.id);
@@ -119,7 +119,7 @@ impl CriterionSums<'_> {
 
     /// The result of this criterion after all trials have been added; `passes` is the number of passes in a run until
     /// decided.
-    pub(super) fn result(&mut self, plan: &Plan, metric: &dyn Metric, passes: u32) -> CriterionResult {
+    pub(super) fn result(&mut self, plan: &Plan, metric: &Metric, passes: u32) -> CriterionResult {
         let standing = self.take_passes(passes);
         self.tally.times.sort_unstable();
         let tally = &self.tally;
@@ -135,7 +135,7 @@ impl CriterionSums<'_> {
             required: written.is_required(),
             not_measured_ok: plan.not_measured_ok.contains(&written.id),
             verdict: Verdict::NotMeasured,
-            units: metric.units().into(),
+            units: metric.units.into(),
             n: tally.n,
             distinct: tally.behaviours.len() as u64,
             per: self.counting.word().into(),
@@ -188,7 +188,7 @@ impl CriterionSums<'_> {
         let target = self.asked(metric).target;
         self.overrule(&mut result, metric.agreement(plan, self.target).is_some(), target);
         result.unshown = result.unshown.filter(|_| result.verdict == Verdict::Inconclusive);
-        if let Some(group) = metric.group() {
+        if let Some(group) = metric.group {
             self.leave_over(&mut result, group, plan);
         }
         if left_out.1 > 0 {
@@ -207,11 +207,11 @@ impl CriterionSums<'_> {
         result
     }
 
-    fn rule(&self, plan: &Plan, metric: &dyn Metric, sample: &Sample) -> Ruling {
+    fn rule(&self, plan: &Plan, metric: &Metric, sample: &Sample) -> Ruling {
         rule(self.asked(metric), self.evidence(plan, metric, sample))
     }
 
-    fn evidence<'s>(&self, plan: &Plan, metric: &dyn Metric, sample: &'s Sample) -> Evidence<'s> {
+    fn evidence<'s>(&self, plan: &Plan, metric: &Metric, sample: &'s Sample) -> Evidence<'s> {
         let good = self.tally.good(self.target);
         let agreement =
             metric.agreement(plan, self.target).map(|one| if self.target.is_ceiling() { one.mirrored() } else { one });
@@ -220,7 +220,7 @@ impl CriterionSums<'_> {
     }
 
     /// Classifies an INCONCLUSIVE ruling.
-    fn unshown(&self, result: &CriterionResult, metric: &dyn Metric, evidence: &Evidence<'_>) -> Option<Unshown> {
+    fn unshown(&self, result: &CriterionResult, metric: &Metric, evidence: &Evidence<'_>) -> Option<Unshown> {
         let asked = self.asked(metric);
         let lost = result.sequential.as_ref().is_some_and(|one| one.cannot_pass);
         let can_pass = !lost && !self.is_unlimited() && asked.bound(0.0) < 1.0;
@@ -249,7 +249,7 @@ impl CriterionSums<'_> {
         result: &CriterionResult,
         ruling: Ruling,
         plan: &Plan,
-        (metric, sample_seen): (&dyn Metric, &Sample),
+        (metric, sample_seen): (&Metric, &Sample),
     ) -> String {
         let seen = &result.seen_text;
         let target = target_text(&self.written.target);
@@ -284,7 +284,7 @@ impl CriterionSums<'_> {
                 format!("{seen}; inconclusive: {end}")
             }
             _ => {
-                let nouns = match (plan.criteria.estimand, metric.group()) {
+                let nouns = match (plan.criteria.estimand, metric.group) {
                     (Estimand::Population, _) => ("case", "cases"),
                     (Estimand::FixedSuite, None) => ("conversation", "conversations"),
                     (Estimand::FixedSuite, Some(_)) => ("unit", "units"),

@@ -81,7 +81,7 @@ impl<'p> Evaluator<'p> {
                 turn: "which is not in the plan".to_owned(),
             });
         }
-        let mut metrics: Vec<Box<dyn Metric>> = Vec::new();
+        let mut metrics: Vec<Metric> = Vec::new();
         let mut names: Vec<&str> = Vec::new();
         let mut criteria = Vec::new();
         let table = catalogue::entries();
@@ -113,7 +113,7 @@ impl<'p> Evaluator<'p> {
                 open: BTreeMap::new(),
                 design: None,
                 applies: false,
-                doubt: metrics[index].doubt(plan, &grades, target),
+                doubt: metrics[index].graded().and_then(|graded| graded.doubt(plan, &grades, target)),
                 first_alike: Arc::clone(&first_alike),
             });
         }
@@ -228,13 +228,13 @@ impl<'p> Evaluator<'p> {
             let metric = &self.examiner.metrics[criterion.metric];
             let seen = units.iter().find(|(metric, _)| *metric == criterion.metric);
             let scope = out_of_scope.iter().find(|(metric, _)| *metric == criterion.metric);
-            criterion.applies |= !excluded && scope.is_none() && metric.arm() == trial.lane.arm && metric.applies(case);
+            criterion.applies |= !excluded && scope.is_none() && metric.arm == trial.lane.arm && (metric.applies)(case);
             let of = || (number, trial.scenario, trial.lane.flow.clone(), trial.lane.variant.clone());
             let lost = not_offered.iter().find(|(metric, units)| *metric == criterion.metric && !units.is_empty());
             if let Some(((_, units), (_, why))) = lost.zip(scope)
                 && let Some(offered) = &offered
                 && !excluded
-                && metric.group().is_none()
+                && metric.group.is_none()
             {
                 let key = (of(), trial.lane.repetition, offered.clone());
                 let blank = || NotOffered { tally: Tally::default(), trials: 0, why: why.clone() };
@@ -253,7 +253,7 @@ impl<'p> Evaluator<'p> {
                 let first = all.entry(offered.clone()).or_insert(trial.lane.repetition);
                 *first = trial.lane.repetition.min(*first);
             }
-            criterion.add(metric.group(), (place, &trial), seen, excluded, (&evidence, behaviour));
+            criterion.add(metric.group, (place, &trial), seen, excluded, (&evidence, behaviour));
         }
         Ok(())
     }
@@ -317,8 +317,7 @@ impl<'p> Evaluator<'p> {
     fn is_settled(&self) -> bool {
         let (plan, metrics) = (self.examiner.plan, &self.examiner.metrics);
         let mut required = self.criteria.iter().filter(|criterion| criterion.written.is_required());
-        self.closed > 0
-            && required.all(|criterion| criterion.is_settled(plan, metrics[criterion.metric].as_ref(), self.closed))
+        self.closed > 0 && required.all(|criterion| criterion.is_settled(plan, &metrics[criterion.metric], self.closed))
     }
 
     /// Counts a trial in ERROR for every criterion that would have included it.
@@ -328,8 +327,8 @@ impl<'p> Evaluator<'p> {
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         for criterion in self.criteria.iter_mut().filter(|criterion| criterion.covers(&trial)) {
             let metric = &self.examiner.metrics[criterion.metric];
-            let counts = metric.arm() == trial.lane.arm && metric.applies(case);
-            let is_counted = self.undetermined.contains(&place) && !metric.reads_expectations();
+            let counts = metric.arm == trial.lane.arm && (metric.applies)(case);
+            let is_counted = self.undetermined.contains(&place) && !metric.reads_expectations;
             if is_counted || !counts || case.excluded_from.contains_key(&criterion.written.id) {
                 continue;
             }
@@ -348,11 +347,7 @@ impl<'p> Evaluator<'p> {
 }
 
 /// Sets the stopping rule of every criterion, if the plan has a stopping design.
-fn designs(
-    plan: &Plan,
-    metrics: &[Box<dyn Metric>],
-    criteria: &mut [CriterionSums<'_>],
-) -> Result<(), EvaluationError> {
+fn designs(plan: &Plan, metrics: &[Metric], criteria: &mut [CriterionSums<'_>]) -> Result<(), EvaluationError> {
     let Some(stopping) = plan.stopping else { return Ok(()) };
     let level = |alpha: f64| alpha > 0.0 && alpha < 1.0;
     if !level(stopping.alpha_pass) || !level(stopping.alpha_fail) {
@@ -368,7 +363,7 @@ fn designs(
         return Err(EvaluationError::Plan(why.into()));
     }
     for criterion in criteria {
-        let asked = criterion.asked(metrics[criterion.metric].as_ref());
+        let asked = criterion.asked(&metrics[criterion.metric]);
         let alphas = (stopping.alpha_pass, criterion.alpha_fail);
         criterion.design = Some(Design::of((asked, criterion.counting), criterion.margin, stopping.max_passes, alphas));
     }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub struct Examiner<'p> {
     pub(super) plan: &'p Plan,
     pub(super) machines: BTreeMap<String, Machine>,
-    pub(super) metrics: Vec<Box<dyn Metric>>,
+    pub(super) metrics: Vec<Metric>,
     /// The metrics as written.
     names: Vec<&'p str>,
     /// For each scenario, the metrics that its trials count for.
@@ -82,7 +82,7 @@ impl Examined {
 impl<'p> Examiner<'p> {
     pub(super) fn new(
         plan: &'p Plan,
-        metrics: Vec<Box<dyn Metric>>,
+        metrics: Vec<Metric>,
         names: Vec<&'p str>,
         relevant: Vec<Vec<usize>>,
         grades: Grades,
@@ -118,9 +118,9 @@ impl<'p> Examiner<'p> {
     }
 
     /// The metric that a criterion of the plan names, as written there.
-    pub fn metric(&self, written: &str) -> Option<&dyn Metric> {
+    pub fn metric(&self, written: &str) -> Option<&Metric> {
         let place = self.names.iter().position(|name| *name == written)?;
-        self.metrics.get(place).map(AsRef::as_ref)
+        self.metrics.get(place)
     }
 
     /// The units of an examined trial, by metric as written.
@@ -140,7 +140,7 @@ impl<'p> Examiner<'p> {
             return Vec::new();
         }
         let metrics = self.relevant[trial.scenario].iter().map(|place| (*place, &self.metrics[*place]));
-        let counted = metrics.filter(|(_, metric)| metric.arm() == trial.lane.arm);
+        let counted = metrics.filter(|(_, metric)| metric.arm == trial.lane.arm);
         counted
             .filter_map(|(place, metric)| Some((place, WhyNoUnits::OutOfScope(metric.out_of_scope(trace)?))))
             .collect()
@@ -252,20 +252,20 @@ impl<'p> Examiner<'p> {
         let (mut units, mut out_of_scope) = (Vec::new(), Vec::new());
         for place in metrics {
             let metric = &self.metrics[*place];
-            if metric.arm() != trial.lane.arm {
+            if metric.arm != trial.lane.arm {
                 continue;
             }
-            let absent = trace.not_shown(metric.members()).map(WhyNoUnits::Absent);
+            let absent = trace.not_shown(metric.members).map(WhyNoUnits::Absent);
             match absent.or_else(|| metric.out_of_scope(trace).map(WhyNoUnits::OutOfScope)) {
                 None => {
-                    units.push((*place, metric.observe(&view)));
-                    out_of_scope.extend(metric.unseen(&view).map(|why| (*place, WhyNoUnits::OutOfScope(why))));
+                    units.push((*place, (metric.observe)(&view)));
+                    out_of_scope.extend((metric.unseen)(&view).map(|why| (*place, WhyNoUnits::OutOfScope(why))));
                 }
                 Some(why) => {
                     let lacks = |tools: &Tools| tools.missing(trace).is_some();
                     let is_absent = matches!(why, WhyNoUnits::Absent(_)) || examined.offered.is_none();
-                    if !is_absent && metric.needs().iter().any(lacks) {
-                        let mut units = metric.observe(&view);
+                    if !is_absent && metric.needs.iter().any(lacks) {
+                        let mut units = (metric.observe)(&view);
                         for unit in &mut units {
                             unit.note = format!("{} here, and has it in other trials: {}", why.words(), unit.note);
                         }
@@ -285,8 +285,8 @@ impl<'p> Examiner<'p> {
         }
         // What the trial did counts all the same: only what its case expects is undetermined.
         if let Some(error) = taken::not_measured(&checks) {
-            examined.units.retain(|(metric, _)| !self.metrics[*metric].reads_expectations());
-            examined.not_offered.retain(|(metric, _)| !self.metrics[*metric].reads_expectations());
+            examined.units.retain(|(metric, _)| !self.metrics[*metric].reads_expectations);
+            examined.not_offered.retain(|(metric, _)| !self.metrics[*metric].reads_expectations);
             examined.is_undetermined = true;
             examined.result.error.clone_from(&error.message);
             examined.error = Some(error);

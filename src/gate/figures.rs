@@ -21,7 +21,7 @@ impl CriterionSums<'_> {
     pub(super) fn figures(
         &self,
         result: &mut CriterionResult,
-        metric: &dyn Metric,
+        metric: &Metric,
         plan: &Plan,
         (sample, ruling): (&Sample, Ruling),
     ) {
@@ -93,8 +93,8 @@ impl CriterionSums<'_> {
         // Units that never ended are slower than all others: they come last in the ranks.
         let mut all = tally.times.clone();
         all.resize(tally.n as usize, u64::MAX);
-        let name = format!("p{:.0}", metric.quantile() * 100.0);
-        let quantile = nearest_rank(&all, metric.quantile()).filter(|value| *value != u64::MAX);
+        let name = format!("p{:.0}", metric.quantile * 100.0);
+        let quantile = nearest_rank(&all, metric.quantile).filter(|value| *value != u64::MAX);
         result.observed = quantile.map(|value| value as f64 / 1e6);
         let limit = limit.as_micros() as u64;
         let quantile = quantile.map_or_else(|| "never reached".into(), |value| time_beside(value, limit));
@@ -137,17 +137,17 @@ impl CriterionSums<'_> {
     }
 
     /// The share that the target asks for, and whether it is the largest one.
-    pub(super) fn wanted(&self, metric: &dyn Metric) -> (f64, bool) {
-        let (good, few) = (self.target.good_share(metric.quantile()), self.target.is_ceiling());
+    pub(super) fn wanted(&self, metric: &Metric) -> (f64, bool) {
+        let (good, few) = (self.target.good_share(metric.quantile), self.target.is_ceiling());
         (if few { 1.0 - good } else { good }, few)
     }
 
     /// The rate to compare bounds with, in the metric's own direction.
-    fn against(&self, metric: &dyn Metric) -> f64 {
+    fn against(&self, metric: &Metric) -> f64 {
         let good = match self.written.kind {
             GateKind::Invariant => self.floor.unwrap_or(0.0),
-            _ if self.design.is_some() => self.target.good_share(metric.quantile()) - self.margin,
-            _ => self.target.good_share(metric.quantile()),
+            _ if self.design.is_some() => self.target.good_share(metric.quantile) - self.margin,
+            _ => self.target.good_share(metric.quantile),
         };
         if self.target.is_ceiling() { 1.0 - good } else { good }
     }

@@ -17,12 +17,15 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("answer_length", |_| Box::new(AnswerLength))
-    .about(
-        "Of the answers for which a style was asked, those as long as it says: concise, at most 60 words; \
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("answer_length", |_| Metric {
+    members: &[Member::Log, Member::Answers],
+    ..Metric::new("answers with a style", observe)
+})
+.about(
+    "Of the answers for which a style was asked, those as long as it says: concise, at most 60 words; \
          detailed, at least 30.",
-    )
-    .counted(Units::OfTurns)];
+)
+.counted(Units::OfTurns)];
 
 /// Most words of a concise answer.
 const CONCISE: usize = 60;
@@ -32,9 +35,6 @@ const DETAILED: usize = 30;
 const LONGEST_MEAN: usize = 20;
 
 static NUMBERS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[[\d\s,;^#–-]+\]").ok());
-
-#[derive(Debug)]
-struct AnswerLength;
 
 /// Number of words of a turn's answer; `None` where it cannot be counted.
 fn length(turn: &TurnView<'_>) -> Option<usize> {
@@ -61,26 +61,15 @@ fn logged(turn: &TurnView<'_>) -> Option<AnswerStyle> {
     logs(turn).find_map(|entry| if let Logged::Style { style, .. } = entry { AnswerStyle::named(style) } else { None })
 }
 
-impl Metric for AnswerLength {
-    fn units(&self) -> &'static str {
-        "answers with a style"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Log, Member::Answers]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let asked: BTreeMap<(u32, u32), AnswerStyle> = answers(view)
-            .filter_map(|(turn, expected)| Some(((turn.conversation, turn.turn), expected.style?)))
-            .collect();
-        let unit = |turn: &TurnView<'_>| {
-            let style = asked.get(&(turn.conversation, turn.turn)).copied().or_else(|| logged(turn))?;
-            let held = has_style(style, turn)?;
-            Some(Observation::unless(turn.label(), held.err().map(|seen| seen.words)))
-        };
-        view.turns.iter().filter_map(unit).collect()
-    }
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let asked: BTreeMap<(u32, u32), AnswerStyle> =
+        answers(view).filter_map(|(turn, expected)| Some(((turn.conversation, turn.turn), expected.style?))).collect();
+    let unit = |turn: &TurnView<'_>| {
+        let style = asked.get(&(turn.conversation, turn.turn)).copied().or_else(|| logged(turn))?;
+        let held = has_style(style, turn)?;
+        Some(Observation::unless(turn.label(), held.err().map(|seen| seen.words)))
+    };
+    view.turns.iter().filter_map(unit).collect()
 }
 
 #[cfg(test)]

@@ -8,35 +8,23 @@ use super::{Metric, Observation, TrialView};
 use crate::trace::Mode;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("case_pass_rate", |_| Box::new(CasePassRate))
-    .about("Trials that met everything their case expects.")];
+pub(super) const ENTRIES: &[Registered] =
+    &[Registered::rate("case_pass_rate", |_| Metric { reads_expectations: true, ..Metric::new("trials", observe) })
+        .about("Trials that met everything their case expects.")];
 
-#[derive(Debug)]
-pub(super) struct CasePassRate;
-
-impl Metric for CasePassRate {
-    fn units(&self) -> &'static str {
-        "trials"
+pub(super) fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let graded = view.plan.rewards.contains_key(&view.trial.id);
+    if view.trace.evidence.mode == Mode::Imported && !graded && !view.case.case.expects_something() {
+        return Vec::new();
     }
-
-    fn reads_expectations(&self) -> bool {
-        true
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let graded = view.plan.rewards.contains_key(&view.trial.id);
-        if view.trace.evidence.mode == Mode::Imported && !graded && !view.case.case.expects_something() {
-            return Vec::new();
-        }
-        let failed: Vec<_> = view.checks.iter().filter(|check| !check.passed).collect();
-        let unit = if view.checks.is_empty() {
-            Observation::failure("trial", "the case expects nothing")
-        } else if let Some(first) = failed.first() {
-            let more = if failed.len() > 1 { format!(" (and {} more)", failed.len() - 1) } else { String::new() };
-            Observation::failure("trial", format!("{}: {}{more}", first.what, first.seen))
-        } else {
-            Observation::success("trial")
-        };
-        vec![unit]
-    }
+    let failed: Vec<_> = view.checks.iter().filter(|check| !check.passed).collect();
+    let unit = if view.checks.is_empty() {
+        Observation::failure("trial", "the case expects nothing")
+    } else if let Some(first) = failed.first() {
+        let more = if failed.len() > 1 { format!(" (and {} more)", failed.len() - 1) } else { String::new() };
+        Observation::failure("trial", format!("{}: {}{more}", first.what, first.seen))
+    } else {
+        Observation::success("trial")
+    };
+    vec![unit]
 }

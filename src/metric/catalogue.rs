@@ -13,18 +13,18 @@ pub(crate) struct Registered {
     /// Name and parameters as written in criteria.
     pub entry: MetricEntry,
     /// Builds the metric from these parameters.
-    pub make: fn(&ResolvedMetric) -> Box<dyn Metric>,
+    pub make: fn(&ResolvedMetric) -> Metric,
 }
 
 impl Registered {
     /// A rate: higher is better, and the script determines its units.
-    pub(super) const fn rate(name: &'static str, make: fn(&ResolvedMetric) -> Box<dyn Metric>) -> Self {
+    pub(super) const fn rate(name: &'static str, make: fn(&ResolvedMetric) -> Metric) -> Self {
         let (figure, better, units) = (Figure::Rate, Better::Higher, Units::Planned);
         Self { entry: MetricEntry { name, about: "", figure, better, units, parameters: &[], is_rated: false }, make }
     }
 
     /// A time, with the percentage of units that must stay below the target.
-    pub(super) const fn time(name: &'static str, percent: u8, make: fn(&ResolvedMetric) -> Box<dyn Metric>) -> Self {
+    pub(super) const fn time(name: &'static str, percent: u8, make: fn(&ResolvedMetric) -> Metric) -> Self {
         let mut metric = Self::rate(name, make).lower_is_better();
         metric.entry.figure = Figure::Time(percent);
         metric
@@ -86,9 +86,9 @@ pub fn members() -> Vec<(String, &'static [Member])> {
         let with = |name: &'static str, value: &str| {
             let mut parameters = parameters.clone();
             parameters.insert(name, value.to_owned());
-            make(&ResolvedMetric { entry, parameters }).members()
+            make(&ResolvedMetric { entry, parameters }).members
         };
-        let own = make(&ResolvedMetric { entry, parameters: parameters.clone() }).members();
+        let own = make(&ResolvedMetric { entry, parameters: parameters.clone() }).members;
         rows.push((entry.name.to_owned(), own));
         for parameter in entry.parameters {
             let Values::OneOf(words) = parameter.values else { continue };
@@ -103,7 +103,7 @@ pub fn members() -> Vec<(String, &'static [Member])> {
 ///
 /// # Errors
 /// [`NotComputed`] for a name that is not in [`entries`].
-pub(crate) fn resolve(asked: &ResolvedMetric) -> Result<Box<dyn Metric>, NotComputed> {
+pub(crate) fn resolve(asked: &ResolvedMetric) -> Result<Metric, NotComputed> {
     let name = asked.entry.name;
     let found = all().find(|metric| metric.entry.name == name);
     found.map(|metric| (metric.make)(asked)).ok_or_else(|| NotComputed(name.to_owned()))
@@ -139,7 +139,7 @@ mod tests {
             match entry.figure {
                 Figure::Rate => {}
                 Figure::Time(percent) => {
-                    assert!((metric.quantile() * 100.0 - f64::from(percent)).abs() < 1e-9, "{}", entry.name);
+                    assert!((metric.quantile * 100.0 - f64::from(percent)).abs() < 1e-9, "{}", entry.name);
                     assert_eq!(entry.name, format!("latency_p{percent}"), "the one time there is");
                 }
             }
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_word_that_a_parameter_takes_makes_another_metric() {
-        let units = |text: &str| resolve(&resolve_metric(text, &entries()).expect(text)).expect(text).units();
+        let units = |text: &str| resolve(&resolve_metric(text, &entries()).expect(text)).expect(text).units;
         assert_ne!(units("retry_recovery(by=attempt)"), units("retry_recovery(by=episode)"));
         assert_ne!(units("nugget_recall(of=vital)"), units("nugget_recall(of=all)"));
     }

@@ -16,12 +16,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("citation_validity", |_| Box::new(CitationValidity))
-    .about("Of the answers with sources, those that name only what the conversation retrieved.")
-    .counted(Units::OfTurns)];
-
-#[derive(Debug)]
-pub(super) struct CitationValidity;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("citation_validity", |_| Metric {
+    unseen: Box::new(untraceable),
+    members: &[Member::Passages, Member::Sources],
+    ..Metric::new("answers with sources", observe)
+})
+.about("Of the answers with sources, those that name only what the conversation retrieved.")
+.counted(Units::OfTurns)];
 
 /// Kind and id, in one spelling, of every source that can be cited from these results.
 pub(super) fn retrieved<'t>(
@@ -30,43 +31,29 @@ pub(super) fn retrieved<'t>(
     results.flat_map(ToolResult::names).map(|(kind, id)| (kind, one_spelling(id)))
 }
 
-impl Metric for CitationValidity {
-    fn units(&self) -> &'static str {
-        "answers with sources"
-    }
-
-    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
-        untraceable(view)
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Passages, Member::Sources]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut units = Vec::new();
-        let mut given: BTreeSet<(&str, Cow<'_, str>)> = BTreeSet::new();
-        let mut conversation = None;
-        for turn in view.turns {
-            if conversation != Some(turn.conversation) {
-                conversation = Some(turn.conversation);
-                given.clear();
-            }
-            given.extend(retrieved(turn.retrievals_before_response()));
-            let answer = turn.answer().filter(|answer| !answer.sources.is_empty() && is_traceable(view, turn));
-            let invented = answer.and_then(|answer| {
-                answer.sources.iter().find(|source| !given.contains(&(source.kind.as_str(), one_spelling(&source.id))))
-            });
-            units.extend(answer.map(|_| match invented {
-                None => Observation::success(turn.label()),
-                Some(source) => {
-                    let (kind, id) = (quote(&source.kind, 20), quote(&source.id, 80));
-                    Observation::failure(turn.label(), format!("cites {id}, which no earlier call gave as {kind}"))
-                }
-            }));
-            // What arrived too late for this answer is available to the next.
-            given.extend(retrieved(turn.retrievals()));
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let mut units = Vec::new();
+    let mut given: BTreeSet<(&str, Cow<'_, str>)> = BTreeSet::new();
+    let mut conversation = None;
+    for turn in view.turns {
+        if conversation != Some(turn.conversation) {
+            conversation = Some(turn.conversation);
+            given.clear();
         }
-        units
+        given.extend(retrieved(turn.retrievals_before_response()));
+        let answer = turn.answer().filter(|answer| !answer.sources.is_empty() && is_traceable(view, turn));
+        let invented = answer.and_then(|answer| {
+            answer.sources.iter().find(|source| !given.contains(&(source.kind.as_str(), one_spelling(&source.id))))
+        });
+        units.extend(answer.map(|_| match invented {
+            None => Observation::success(turn.label()),
+            Some(source) => {
+                let (kind, id) = (quote(&source.kind, 20), quote(&source.id, 80));
+                Observation::failure(turn.label(), format!("cites {id}, which no earlier call gave as {kind}"))
+            }
+        }));
+        // What arrived too late for this answer is available to the next.
+        given.extend(retrieved(turn.retrievals()));
     }
+    units
 }

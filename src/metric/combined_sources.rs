@@ -10,7 +10,7 @@
 use super::catalogue::Registered;
 use super::citation_validity::retrieved;
 use super::tools::Tools;
-use super::{Member, Metric, Observation, TrialView, TurnView};
+use super::{Member, Metric, Observation, TurnView};
 use crate::settings::catalogue::Units;
 use crate::trace::citations::{Mark, marks, one_spelling};
 use crate::trace::{Answer, Hit, Role};
@@ -18,9 +18,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("combined_sources", |_| Box::new(CombinedSources))
-    .about("Of the answers for which both sources gave evidence, those that name both and use both in their text.")
-    .counted(Units::OfTurns)];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("combined_sources", |_| Metric {
+    needs: vec![Tools::Role(Role::Knowledge), Tools::Role(Role::External)],
+    members: &[Member::Passages, Member::Sources],
+    ..Metric::new("answers with evidence from both sources", |view| view.turns.iter().filter_map(unit).collect())
+})
+.about("Of the answers for which both sources gave evidence, those that name both and use both in their text.")
+.counted(Units::OfTurns)];
 
 /// Number of words unique to a source, within the turn, that show that a text uses it.
 const OWN_WORDS: usize = 2;
@@ -32,9 +36,6 @@ const COMMON: &[&str] = &[
     "should", "some", "such", "than", "that", "their", "them", "then", "there", "these", "they", "this", "those",
     "until", "very", "were", "what", "when", "where", "which", "while", "will", "with", "would", "your",
 ];
-
-#[derive(Debug)]
-pub(super) struct CombinedSources;
 
 /// Whether there is an answer and both sources returned something for it.
 pub(super) fn mixed(turn: &TurnView<'_>) -> bool {
@@ -118,22 +119,4 @@ fn words(text: &str) -> BTreeSet<String> {
         (counts && !COMMON.contains(&word.as_str())).then_some(word)
     };
     text.split(|letter: char| !letter.is_alphanumeric()).filter_map(word).collect()
-}
-
-impl Metric for CombinedSources {
-    fn needs(&self) -> Vec<Tools> {
-        vec![Tools::Role(Role::Knowledge), Tools::Role(Role::External)]
-    }
-
-    fn units(&self) -> &'static str {
-        "answers with evidence from both sources"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Passages, Member::Sources]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        view.turns.iter().filter_map(unit).collect()
-    }
 }

@@ -12,41 +12,31 @@ use crate::trace::Logged;
 use std::collections::BTreeSet;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("compaction_probes", |_| Box::new(CompactionProbes))
-    .about("Of the context probes after a compaction of their conversation, those that hold.")
-    .counted(Units::Unlimited)];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("compaction_probes", |_| Metric {
+    members: &[Member::Log, Member::Calls, Member::Answers],
+    ..Metric::new("probes after a compaction", observe)
+})
+.about("Of the context probes after a compaction of their conversation, those that hold.")
+.counted(Units::Unlimited)];
 
-#[derive(Debug)]
-struct CompactionProbes;
-
-impl Metric for CompactionProbes {
-    fn units(&self) -> &'static str {
-        "probes after a compaction"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Log, Member::Calls, Member::Answers]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let (mut compacted, mut units) = (BTreeSet::new(), Vec::new());
-        for turn in view.turns {
-            if logs(turn).any(|entry| matches!(entry, Logged::Compacted { done: true, .. })) {
-                compacted.insert(turn.conversation);
-            }
-            if !compacted.contains(&turn.conversation) {
-                continue;
-            }
-            units.extend(probed(view, turn).map(|(what, held)| {
-                let unit = format!("{}, {what}", turn.label());
-                match held {
-                    Ok(()) => Observation::success(unit),
-                    Err(seen) => Observation::failure(unit, seen.words),
-                }
-            }));
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let (mut compacted, mut units) = (BTreeSet::new(), Vec::new());
+    for turn in view.turns {
+        if logs(turn).any(|entry| matches!(entry, Logged::Compacted { done: true, .. })) {
+            compacted.insert(turn.conversation);
         }
-        units
+        if !compacted.contains(&turn.conversation) {
+            continue;
+        }
+        units.extend(probed(view, turn).map(|(what, held)| {
+            let unit = format!("{}, {what}", turn.label());
+            match held {
+                Ok(()) => Observation::success(unit),
+                Err(seen) => Observation::failure(unit, seen.words),
+            }
+        }));
     }
+    units
 }
 
 #[cfg(test)]

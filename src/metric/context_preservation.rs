@@ -10,17 +10,15 @@
 use super::catalogue::Registered;
 use super::expectation::probe_failure;
 use super::{Member, Metric, Observation, TrialView, TurnView};
-use crate::plan::ResolvedCase;
 use crate::trace::{EXTERNAL, IMPORTED};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] =
-    &[Registered::rate("context_preservation", |_| Box::new(ContextPreservation)).about(
-        "Conversations of several turns that were shown their whole history and whose context probes all hold.",
-    )];
-
-#[derive(Debug)]
-pub(super) struct ContextPreservation;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("context_preservation", |_| Metric {
+    applies: Box::new(|case| case.conversations().any(|one| one.turns.len() >= 2)),
+    members: &[Member::Shown, Member::History, Member::Answers],
+    ..Metric::new("conversations", observe)
+})
+.about("Conversations of several turns that were shown their whole history and whose context probes all hold.")];
 
 /// How the digest of a user's message begins.
 const USER: &str = "user:";
@@ -74,45 +72,30 @@ fn foreign(
     None
 }
 
-impl Metric for ContextPreservation {
-    fn units(&self) -> &'static str {
-        "conversations"
-    }
-
-    fn applies(&self, case: &ResolvedCase) -> bool {
-        case.conversations().any(|one| one.turns.len() >= 2)
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Shown, Member::History, Member::Answers]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut units = Vec::new();
-        for turns in view.turns.chunk_by(|left, right| left.conversation == right.conversation) {
-            if turns.len() < 2 {
-                continue;
-            }
-            let history = turns.windows(2).find_map(|pair| history_failure(&pair[0], &pair[1]));
-            let before = |at: usize| {
-                let end = at.checked_sub(1).and_then(|before| turns[before].ended());
-                end.map_or(&[][..], |end| end.history.as_slice())
-            };
-            // The agent of others may show the same examples in front of every turn.
-            let foreign_agent = [EXTERNAL, IMPORTED].contains(&view.trace.lane.flow.as_str());
-            let counts = |digest: &str| spoken(digest) && (!foreign_agent || digest.starts_with(USER));
-            let first = turns[0].models().next().filter(|_| foreign_agent);
-            let mut preamble: Vec<&String> =
-                first.iter().flat_map(|asked| &asked.shown).filter(|digest| counts(digest)).collect();
-            preamble.pop();
-            let foreign =
-                || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn, counts));
-            let probe = || turns.iter().find_map(|turn| probe_failure(view, turn));
-            let lack = history.or_else(foreign).or_else(probe);
-            units.push(Observation::unless(turns[0].conversation_label(), lack));
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let mut units = Vec::new();
+    for turns in view.turns.chunk_by(|left, right| left.conversation == right.conversation) {
+        if turns.len() < 2 {
+            continue;
         }
-        units
+        let history = turns.windows(2).find_map(|pair| history_failure(&pair[0], &pair[1]));
+        let before = |at: usize| {
+            let end = at.checked_sub(1).and_then(|before| turns[before].ended());
+            end.map_or(&[][..], |end| end.history.as_slice())
+        };
+        // The agent of others may show the same examples in front of every turn.
+        let foreign_agent = [EXTERNAL, IMPORTED].contains(&view.trace.lane.flow.as_str());
+        let counts = |digest: &str| spoken(digest) && (!foreign_agent || digest.starts_with(USER));
+        let first = turns[0].models().next().filter(|_| foreign_agent);
+        let mut preamble: Vec<&String> =
+            first.iter().flat_map(|asked| &asked.shown).filter(|digest| counts(digest)).collect();
+        preamble.pop();
+        let foreign = || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn, counts));
+        let probe = || turns.iter().find_map(|turn| probe_failure(view, turn));
+        let lack = history.or_else(foreign).or_else(probe);
+        units.push(Observation::unless(turns[0].conversation_label(), lack));
     }
+    units
 }
 
 #[cfg(test)]

@@ -9,12 +9,12 @@ use crate::settings::catalogue::Units;
 use crate::trace::{EXTERNAL, Mode, Rejection, ToolOutcome, TurnOutcome, What};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("failure_messages", |_| Box::new(FailureMessages))
-    .about("Of the messages about failures, those that say what failed or what to do.")
-    .counted(Units::OfTurns)];
-
-#[derive(Debug)]
-struct FailureMessages;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("failure_messages", |_| Metric {
+    members: &[Member::Feedback, Member::Calls, Member::Outcomes, Member::Answers],
+    ..Metric::new("messages", observe)
+})
+.about("Of the messages about failures, those that say what failed or what to do.")
+.counted(Units::OfTurns)];
 
 /// Fewest words of a message with a cause: "An error occurred" has none.
 const WORDS: usize = 4;
@@ -55,23 +55,13 @@ fn message(what: &What, guided: bool) -> Option<Message> {
     Some(Message { lack })
 }
 
-impl Metric for FailureMessages {
-    fn units(&self) -> &'static str {
-        "messages"
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let mut units = Vec::new();
+    // A published trace and spans have the reason of a refusal alone.
+    let guided = view.trace.evidence.mode != Mode::Imported && view.trace.lane.flow != EXTERNAL;
+    for turn in view.turns {
+        let messages = turn.events.iter().filter_map(|what| message(what, guided));
+        units.extend(messages.map(|message| Observation::unless(turn.label(), message.lack)));
     }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Feedback, Member::Calls, Member::Outcomes, Member::Answers]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut units = Vec::new();
-        // A published trace and spans have the reason of a refusal alone.
-        let guided = view.trace.evidence.mode != Mode::Imported && view.trace.lane.flow != EXTERNAL;
-        for turn in view.turns {
-            let messages = turn.events.iter().filter_map(|what| message(what, guided));
-            units.extend(messages.map(|message| Observation::unless(turn.label(), message.lack)));
-        }
-        units
-    }
+    units
 }

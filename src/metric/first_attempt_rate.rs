@@ -10,15 +10,14 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::{executed, not_shown};
-use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, quote};
+use super::{Held, Member, Metric, Seen, TurnView, quote};
 use crate::settings::catalogue::Parameter;
 use crate::trace::{ToolCalled, ToolOutcome, Trace, What};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] =
-    &[Registered::rate("first_attempt_rate", |asked| Box::new(FirstAttemptRate { tools: Tools::of(asked) }))
-        .about("Queries whose first attempt at the final step is a valid call of the tool.")
-        .takes(&[Parameter::tool(Some("respond"))])];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("first_attempt_rate", |asked| metric(Tools::of(asked)))
+    .about("Queries whose first attempt at the final step is a valid call of the tool.")
+    .takes(&[Parameter::tool(Some("respond"))])];
 
 /// The cause of a reminder, as a person would say it.
 fn in_words(cause: &str) -> String {
@@ -37,72 +36,48 @@ fn is_unknown(call: &ToolCalled) -> bool {
     matches!(&call.outcome, ToolOutcome::Rejected(rejection) if rejection.cause == "unknown_tool")
 }
 
-#[derive(Debug)]
-pub(super) struct FirstAttemptRate {
-    /// The tool, or the tools with its role.
-    pub tools: Tools,
+/// The metric for a tool, or the tools with its role.
+fn metric(tools: Tools) -> Metric {
+    Metric {
+        needs: vec![tools.clone()],
+        reads_outcomes: true,
+        members: &[Member::Calls, Member::Feedback, Member::Sequence],
+        ..Metric::by_turn("queries", move |turn, trace| Some(judge(&tools, turn, trace)))
+    }
 }
 
-impl FirstAttemptRate {
-    fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Held {
-        let name = || self.tools.label(trace);
-        // What a call out of order or of no tool did, until an earlier step excuses it, and whether a step ran in this
-        // completion.
-        let (mut unexcused, mut ran, mut listed) = (None, false, false);
-        for what in &turn.events {
-            match what {
-                What::ModelCalled(called) => (ran, listed) = (false, called.reply.lists_calls()),
-                What::FedBack(told) if self.tools.has(trace, &told.tool) => {
-                    return Err(Seen::new(format!("{}; {} needed a reminder", in_words(&told.cause), name())));
-                }
-                What::ToolCalled(call) if self.tools.has(trace, &call.tool) => match &call.outcome {
-                    ToolOutcome::Ok(_) => return unexcused.map_or(Ok(()), |why| Err(Seen::new(why))),
-                    ToolOutcome::Unseen { .. } => return Err(not_shown(&name())),
-                    ToolOutcome::OutOfOrder(_) => {
-                        let why = || format!("{} was first called out of order at its own step", name());
-                        unexcused = (!(ran && listed)).then(why);
-                    }
-                    ToolOutcome::Rejected(rejection) => {
-                        return Err(Seen::new(format!("first call rejected: {}", quote(&rejection.reason, 100))));
-                    }
-                    ToolOutcome::Failed { message, .. } => {
-                        return Err(Seen::new(format!("first call failed: {}", quote(message, 100))));
-                    }
-                },
-                What::ToolCalled(call) if executed(call) => (ran, unexcused) = (true, None),
-                What::ToolCalled(call) if is_unknown(call) && !(ran && listed) => {
-                    let tool = quote(&call.tool, 60);
-                    unexcused = Some(format!("`{tool}`, which does not exist, was called before {}", name()));
-                }
-                _ => {}
+fn judge(tools: &Tools, turn: &TurnView<'_>, trace: &Trace) -> Held {
+    let name = || tools.label(trace);
+    // What a call out of order or of no tool did, until an earlier step excuses it, and whether a step ran in this
+    // completion.
+    let (mut unexcused, mut ran, mut listed) = (None, false, false);
+    for what in &turn.events {
+        match what {
+            What::ModelCalled(called) => (ran, listed) = (false, called.reply.lists_calls()),
+            What::FedBack(told) if tools.has(trace, &told.tool) => {
+                return Err(Seen::new(format!("{}; {} needed a reminder", in_words(&told.cause), name())));
             }
+            What::ToolCalled(call) if tools.has(trace, &call.tool) => match &call.outcome {
+                ToolOutcome::Ok(_) => return unexcused.map_or(Ok(()), |why| Err(Seen::new(why))),
+                ToolOutcome::Unseen { .. } => return Err(not_shown(&name())),
+                ToolOutcome::OutOfOrder(_) => {
+                    let why = || format!("{} was first called out of order at its own step", name());
+                    unexcused = (!(ran && listed)).then(why);
+                }
+                ToolOutcome::Rejected(rejection) => {
+                    return Err(Seen::new(format!("first call rejected: {}", quote(&rejection.reason, 100))));
+                }
+                ToolOutcome::Failed { message, .. } => {
+                    return Err(Seen::new(format!("first call failed: {}", quote(message, 100))));
+                }
+            },
+            What::ToolCalled(call) if executed(call) => (ran, unexcused) = (true, None),
+            What::ToolCalled(call) if is_unknown(call) && !(ran && listed) => {
+                let tool = quote(&call.tool, 60);
+                unexcused = Some(format!("`{tool}`, which does not exist, was called before {}", name()));
+            }
+            _ => {}
         }
-        Err(Seen::new(format!("{} was never accepted: {}", name(), turn.ending())))
     }
-}
-
-impl Metric for FirstAttemptRate {
-    fn units(&self) -> &'static str {
-        "queries"
-    }
-
-    fn needs(&self) -> Vec<Tools> {
-        vec![self.tools.clone()]
-    }
-
-    fn reads_outcomes(&self) -> bool {
-        true
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Calls, Member::Feedback, Member::Sequence]
-    }
-
-    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
-        view.unseen(|turn| self.judge(turn, view.trace))
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        view.by_turn(|turn| self.judge(turn, view.trace))
-    }
+    Err(Seen::new(format!("{} was never accepted: {}", name(), turn.ending())))
 }

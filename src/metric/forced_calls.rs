@@ -14,20 +14,28 @@ use crate::trace::{Reply, Role, ToolOutcome, Trace};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered::rate("forced_retrieval_rate", |_| Box::new(ForcedRetrieval))
-        .about(
-            "Queries whose first request forces the call of a knowledge tool, which the model then \
+    Registered::rate("forced_retrieval_rate", |_| Metric {
+        needs: vec![Tools::Role(Role::Knowledge)],
+        reads_outcomes: true,
+        members: &[Member::ToolChoice, Member::Calls, Member::CallsOfCompletions, Member::Answers],
+        ..Metric::by_turn("queries", |turn, trace| {
+            let asked = turn.models().next().is_some() || turn.ended().is_none();
+            asked.then(|| judge(turn, trace))
+        })
+    })
+    .about(
+        "Queries whose first request forces the call of a knowledge tool, which the model then \
              makes and which gives a result.",
-        )
-        .counted(Units::OfTurns),
-    Registered::rate("forbidden_call_rate", |_| Box::new(ForbiddenCalls))
-        .about("Of the completions that may call no tool (`tool_choice: none`), those that call one.")
-        .lower_is_better()
-        .counted(Units::OfCompletions),
+    )
+    .counted(Units::OfTurns),
+    Registered::rate("forbidden_call_rate", |_| Metric {
+        members: &[Member::ToolChoice, Member::Calls, Member::CallsOfCompletions],
+        ..Metric::new("completions that may call no tool", forbidden)
+    })
+    .about("Of the completions that may call no tool (`tool_choice: none`), those that call one.")
+    .lower_is_better()
+    .counted(Units::OfCompletions),
 ];
-
-#[derive(Debug)]
-pub(super) struct ForcedRetrieval;
 
 fn judge(turn: &TurnView<'_>, trace: &Trace) -> Held {
     let Some(first) = turn.models().next() else { return Err(Seen::new("the model was never asked")) };
@@ -49,64 +57,19 @@ fn judge(turn: &TurnView<'_>, trace: &Trace) -> Held {
     Err(Seen::new(format!("the first completion retrieved nothing: {}", turn.ending())))
 }
 
-impl Metric for ForcedRetrieval {
-    fn units(&self) -> &'static str {
-        "queries"
-    }
-
-    fn needs(&self) -> Vec<Tools> {
-        vec![Tools::Role(Role::Knowledge)]
-    }
-
-    fn reads_outcomes(&self) -> bool {
-        true
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::ToolChoice, Member::Calls, Member::CallsOfCompletions, Member::Answers]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let asked = view.turns.iter().filter(|turn| turn.models().next().is_some() || turn.ended().is_none());
-        let unit = |turn: &TurnView<'_>| match judge(turn, view.trace) {
-            Ok(()) => Some(Observation::success(turn.label())),
-            Err(seen) if seen.unknown.is_some() => None,
-            Err(seen) => Some(Observation::failure(turn.label(), seen.words)),
-        };
-        asked.filter_map(unit).collect()
-    }
-
-    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
-        view.unseen(|turn| judge(turn, view.trace))
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct ForbiddenCalls;
-
-impl Metric for ForbiddenCalls {
-    fn units(&self) -> &'static str {
-        "completions that may call no tool"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::ToolChoice, Member::Calls, Member::CallsOfCompletions]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut units = Vec::new();
-        for turn in view.turns {
-            for model in turn.models().filter(|model| model.tool_choice == "none") {
-                let Reply::Completion(completion) = &model.reply else { continue };
-                let unit = format!("{}, completion {}", turn.label(), model.call + 1);
-                units.push(match completion.calls.first() {
-                    Some(tool) => Observation::occurrence(unit, format!("calls {}", quote(tool, 60))),
-                    None => Observation::failure(unit, ""),
-                });
-            }
+fn forbidden(view: &TrialView<'_>) -> Vec<Observation> {
+    let mut units = Vec::new();
+    for turn in view.turns {
+        for model in turn.models().filter(|model| model.tool_choice == "none") {
+            let Reply::Completion(completion) = &model.reply else { continue };
+            let unit = format!("{}, completion {}", turn.label(), model.call + 1);
+            units.push(match completion.calls.first() {
+                Some(tool) => Observation::occurrence(unit, format!("calls {}", quote(tool, 60))),
+                None => Observation::failure(unit, ""),
+            });
         }
-        units
     }
+    units
 }
 
 #[cfg(test)]

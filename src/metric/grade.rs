@@ -8,17 +8,17 @@
 //! nothing is measured while a requested grade is missing.
 
 use super::catalogue::Registered;
-use super::{Metric, Observation, TrialView, quote};
+use super::{Basis, Metric, Observation, TrialView, quote};
 use crate::plan::Plan;
 use crate::scenario::Target;
 use crate::settings::catalogue::{Parameter, Units, Values};
-use crate::trace::{Agreement, Grade, GradeValue, Grades, MeasuredAgreement};
+use crate::trace::{Grade, GradeValue, Grades, MeasuredAgreement};
 
 const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] =
-    &[Registered::rate("grade", |asked| Box::new(GradeRate { item: asked.parameter("item").to_owned() }))
+    &[Registered::rate("grade", |asked| GradeRate { item: asked.parameter("item").to_owned() }.metric())
         .about(
             "Of the answers that a model graded by this item of a rubric (`ragcheck judge`), those \
              that pass; no grades, NOT_MEASURED.",
@@ -26,10 +26,11 @@ pub(super) const ENTRIES: &[Registered] =
         .takes(&[ITEM])
         .counted(Units::OfTurns)];
 
-#[derive(Debug)]
-pub(super) struct GradeRate {
+/// The rate of an item of a rubric.
+#[derive(Debug, Clone)]
+pub(crate) struct GradeRate {
     /// Name of the rubric item.
-    pub item: String,
+    pub(super) item: String,
 }
 
 /// Whether a grade was made with the rubric and model whose agreement was measured.
@@ -37,16 +38,20 @@ fn is_measured(grade: &Grade, measured: &MeasuredAgreement) -> bool {
     grade.rubric == measured.rubric && grade.model == measured.model
 }
 
-impl Metric for GradeRate {
-    fn is_proxy(&self, plan: &Plan) -> bool {
-        plan.agreement.as_ref().is_none_or(|measured| !measured.items.contains_key(&self.item))
+impl GradeRate {
+    fn metric(self) -> Metric {
+        let graded = self.clone();
+        Metric { basis: Basis::Grades(self), ..Metric::new("graded answers", move |view| graded.observe(view)) }
     }
 
-    fn agreement(&self, plan: &Plan, target: Target) -> Option<Agreement> {
-        plan.agreement.as_ref()?.of_item(&self.item, target.is_ceiling())
+    /// The agreement with people that was measured, if it was of this item.
+    pub(super) fn agreement_measured<'p>(&self, plan: &'p Plan) -> Option<&'p MeasuredAgreement> {
+        plan.agreement.as_ref().filter(|measured| measured.items.contains_key(&self.item))
     }
 
-    fn doubt(&self, plan: &Plan, grades: &Grades, target: Target) -> Option<String> {
+    /// Reason why the grades of a run cannot decide: they were made with another rubric or model than the one
+    /// compared with people, or they lack a verdict that the target would count as good.
+    pub(crate) fn doubt(&self, plan: &Plan, grades: &Grades, target: Target) -> Option<String> {
         let measured = plan.agreement.as_ref()?;
         // Leaving answers out would choose the sample.
         let missing = grades.iter().filter(|grade| grade.value == GradeValue::NotGraded).count();
@@ -75,12 +80,8 @@ impl Metric for GradeRate {
         ))
     }
 
-    fn units(&self) -> &'static str {
-        "graded answers"
-    }
-
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let measured = view.plan.agreement.as_ref().filter(|measured| measured.items.contains_key(&self.item));
+        let measured = self.agreement_measured(view.plan);
         let own = view.grades.iter().filter(|grade| grade.item == self.item);
         let own = own.filter(|grade| measured.is_none_or(|measured| is_measured(grade, measured)));
         let unit = |grade: &Grade| {
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
     use crate::metric::sample::plan;
     use crate::scenario::parse_target;
-    use crate::trace::Grades;
+    use crate::trace::{Agreement, Grades};
 
     #[test]
     fn an_answer_without_a_verdict_counts_against_a_target_of_many_and_leaves_one_of_few_unmeasured() {

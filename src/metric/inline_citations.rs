@@ -21,16 +21,16 @@ use crate::trace::{Answer, SearchResult};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered::rate("citation_range", |_| Box::new(InlineCitations::Range))
+    Registered::rate("citation_range", |_| InlineCitations::Range.metric())
         .about("Of the answers that cite by number, those whose every number is one of the passages of their turn.")
         .counted(Units::OfTurns),
-    Registered::rate("cited_answer_rate", |_| Box::new(InlineCitations::Cited))
+    Registered::rate("cited_answer_rate", |_| InlineCitations::Cited.metric())
         .about(
             "Of the answers to queries for which passages were found, those in words with a number; \
              refusals left out.",
         )
         .counted(Units::OfTurns),
-    Registered::rate("declared_refusal_rate", |_| Box::new(InlineCitations::Refusal))
+    Registered::rate("declared_refusal_rate", |_| InlineCitations::Refusal.metric())
         .about("Of the answered queries for which no passage was found, those that say so and state nothing else.")
         .counted(Units::OfTurns),
 ];
@@ -81,23 +81,21 @@ impl InlineCitations {
     }
 }
 
-impl Metric for InlineCitations {
-    fn units(&self) -> &'static str {
-        match self {
+impl InlineCitations {
+    fn metric(self) -> Metric {
+        let units = match self {
             Self::Range => "answers that cite by number",
             Self::Cited => "answers with passages",
             Self::Refusal => "answers without passages",
-        }
-    }
-
-    fn members(&self) -> &'static [Member] {
-        match self {
+        };
+        let members: &[Member] = match self {
             Self::Range => &[Member::Passages, Member::Answers],
             Self::Cited | Self::Refusal => &[Member::Passages, Member::Answers, Member::Refusals],
-        }
+        };
+        Metric { members, ..Metric::new(units, move |view| self.observe(view)) }
     }
 
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+    fn observe(self, view: &TrialView<'_>) -> Vec<Observation> {
         let unit = |turn: &TurnView<'_>| {
             let mut searches = turn.searches().peekable();
             searches.peek()?;

@@ -11,12 +11,13 @@ use crate::settings::catalogue::Units;
 use crate::trace::{Role, ToolResult};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("keyword_coverage", |_| Box::new(KeywordCoverage))
-    .about("Of the queries with an external result, those whose results were all indexed by keywords and read back.")
-    .counted(Units::OfTurns)];
-
-#[derive(Debug)]
-pub(super) struct KeywordCoverage;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("keyword_coverage", |_| Metric {
+    needs: vec![Tools::Role(Role::External), Tools::Role(Role::Index)],
+    members: &[Member::IndexWrites],
+    ..Metric::new("queries with an external result", observe)
+})
+.about("Of the queries with an external result, those whose results were all indexed by keywords and read back.")
+.counted(Units::OfTurns)];
 
 /// Whether each external result of a turn was indexed and read back; the error describes the first that was not.
 pub(super) fn indexed(turn: &TurnView<'_>) -> Held {
@@ -38,21 +39,7 @@ pub(super) fn indexed(turn: &TurnView<'_>) -> Held {
     Ok(())
 }
 
-impl Metric for KeywordCoverage {
-    fn needs(&self) -> Vec<Tools> {
-        vec![Tools::Role(Role::External), Tools::Role(Role::Index)]
-    }
-
-    fn units(&self) -> &'static str {
-        "queries with an external result"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::IndexWrites]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let unit = |turn: &TurnView<'_>| Observation::unless(turn.label(), indexed(turn).err().map(|seen| seen.words));
-        view.turns.iter().filter(|turn| turn.externals().next().is_some()).map(unit).collect()
-    }
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let unit = |turn: &TurnView<'_>| Observation::unless(turn.label(), indexed(turn).err().map(|seen| seen.words));
+    view.turns.iter().filter(|turn| turn.externals().next().is_some()).map(unit).collect()
 }

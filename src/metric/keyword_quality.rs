@@ -15,12 +15,13 @@ use crate::trace::{ExternalResult, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("keyword_quality", |_| Box::new(KeywordQuality))
-    .about("Of the stored keywords, those with a content word of the result that they index or of its question.")
-    .counted(Units::Unlimited)];
-
-#[derive(Debug)]
-struct KeywordQuality;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("keyword_quality", |_| Metric {
+    needs: vec![Tools::Role(Role::External), Tools::Role(Role::Index)],
+    members: &[Member::IndexWrites],
+    ..Metric::new("stored keywords", observe)
+})
+.about("Of the stored keywords, those with a content word of the result that they index or of its question.")
+.counted(Units::Unlimited)];
 
 /// Content words of a result and of what led to it.
 fn subject(found: &ExternalResult, question: &str) -> BTreeSet<String> {
@@ -45,35 +46,21 @@ fn flaw(keyword: &str, subject: &BTreeSet<String>) -> Option<&'static str> {
     (!words.iter().any(known)).then_some("no word of the result or its question")
 }
 
-impl Metric for KeywordQuality {
-    fn units(&self) -> &'static str {
-        "stored keywords"
-    }
-
-    fn needs(&self) -> Vec<Tools> {
-        vec![Tools::Role(Role::External), Tools::Role(Role::Index)]
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::IndexWrites]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let (mut subjects, mut units) = (BTreeMap::new(), Vec::new());
-        for turn in view.turns {
-            for found in turn.externals() {
-                subjects.insert((turn.conversation, found.result.as_str()), subject(found, turn.query));
-            }
-            for index in turn.indexings() {
-                let Some(subject) = subjects.get(&(turn.conversation, index.result.as_str())) else { continue };
-                units.extend(index.keywords.iter().map(|keyword| {
-                    let unit = format!("{}, {}", turn.label(), quote(keyword, 60));
-                    Observation::unless(unit, flaw(keyword, subject))
-                }));
-            }
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let (mut subjects, mut units) = (BTreeMap::new(), Vec::new());
+    for turn in view.turns {
+        for found in turn.externals() {
+            subjects.insert((turn.conversation, found.result.as_str()), subject(found, turn.query));
         }
-        units
+        for index in turn.indexings() {
+            let Some(subject) = subjects.get(&(turn.conversation, index.result.as_str())) else { continue };
+            units.extend(index.keywords.iter().map(|keyword| {
+                let unit = format!("{}, {}", turn.label(), quote(keyword, 60));
+                Observation::unless(unit, flaw(keyword, subject))
+            }));
+        }
     }
+    units
 }
 
 #[cfg(test)]

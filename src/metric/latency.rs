@@ -9,45 +9,28 @@ use crate::trace::TurnOutcome;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered::time("latency_p50", 50, |_| Box::new(Latency { quantile: 0.50 }))
+    Registered::time("latency_p50", 50, |_| metric(0.50))
         .about("Time from the user's words to the answer: half of all queries stay below."),
-    Registered::time("latency_p90", 90, |_| Box::new(Latency { quantile: 0.90 }))
+    Registered::time("latency_p90", 90, |_| metric(0.90))
         .about("Time from the user's words to the answer: 90 % of queries stay below."),
-    Registered::time("latency_p95", 95, |_| Box::new(Latency { quantile: 0.95 }))
+    Registered::time("latency_p95", 95, |_| metric(0.95))
         .about("Time from the user's words to the answer: 95 % of queries stay below."),
-    Registered::time("latency_p99", 99, |_| Box::new(Latency { quantile: 0.99 }))
+    Registered::time("latency_p99", 99, |_| metric(0.99))
         .about("Time from the user's words to the answer: 99 % of queries stay below."),
 ];
 
-#[derive(Debug)]
-pub(super) struct Latency {
-    /// The share of turns that must stay below the limit.
-    pub quantile: f64,
+/// The share of turns that must stay below the limit is `quantile`.
+fn metric(quantile: f64) -> Metric {
+    Metric { quantile, members: &[Member::Took, Member::Answers], ..Metric::new("queries", observe) }
 }
 
-impl Metric for Latency {
-    fn quantile(&self) -> f64 {
-        self.quantile
-    }
-
-    fn units(&self) -> &'static str {
-        "queries"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Took, Member::Answers]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let unit = |turn: &super::TurnView<'_>| {
-            let (outcome, note) = match turn.ended() {
-                Some(end) if matches!(end.outcome, TurnOutcome::Answered(_)) => {
-                    (Outcome::Took(end.took_us), String::new())
-                }
-                _ => (Outcome::Never, turn.ending()),
-            };
-            Observation { unit: turn.label(), outcome, note }
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let unit = |turn: &super::TurnView<'_>| {
+        let (outcome, note) = match turn.ended() {
+            Some(end) if matches!(end.outcome, TurnOutcome::Answered(_)) => (Outcome::Took(end.took_us), String::new()),
+            _ => (Outcome::Never, turn.ending()),
         };
-        view.turns.iter().map(unit).collect()
-    }
+        Observation { unit: turn.label(), outcome, note }
+    };
+    view.turns.iter().map(unit).collect()
 }

@@ -13,7 +13,6 @@ use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::names;
 use super::{Member, Metric, Observation, TrialView, TurnView, quote};
-use crate::plan::ResolvedCase;
 use crate::scenario::document::{Related, RelatedKind};
 use crate::settings::catalogue::{Parameter, Units};
 use crate::trace::Role;
@@ -36,17 +35,17 @@ fn kind(name: &str) -> Option<RelatedKind> {
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered::rate("learned_retrieval", |asked| {
-        Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Rescued })
+        Learned { kind: kind(asked.parameter("kind")), question: Question::Rescued }.metric()
     })
     .about("Later related queries that find something only because of keywords indexed earlier.")
     .takes(&[KIND]),
     Registered::rate("learned_found", |asked| {
-        Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Found })
+        Learned { kind: kind(asked.parameter("kind")), question: Question::Found }.metric()
     })
     .about("Later related queries that find what was learned earlier and answers them, whatever the documents hold.")
     .takes(&[KIND]),
     Registered::rate("learned_harm", |asked| {
-        Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Harmed })
+        Learned { kind: kind(asked.parameter("kind")), question: Question::Harmed }.metric()
     })
     .about(
         "Labelled queries that lose a relevant passage to learned entries, or get an unrelated one; lower is better.",
@@ -56,7 +55,7 @@ pub(super) const ENTRIES: &[Registered] = &[
     .counted(Units::OfTurns),
 ];
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Learned {
     /// The label that counts; `None` means all, for a benefit all except unrelated.
     kind: Option<RelatedKind>,
@@ -116,24 +115,20 @@ fn labelled<'a>(view: &TrialView<'a>) -> Vec<LabelledTurn<'a>> {
     units
 }
 
-impl Metric for Learned {
-    fn needs(&self) -> Vec<Tools> {
-        vec![Tools::Role(Role::Knowledge), Tools::Role(Role::Index)]
+impl Learned {
+    fn metric(self) -> Metric {
+        let units = if self.question == Question::Harmed { "labelled queries" } else { "related queries" };
+        Metric {
+            needs: vec![Tools::Role(Role::Knowledge), Tools::Role(Role::Index)],
+            applies: Box::new(move |case| {
+                case.conversations().any(|one| one.related.as_ref().is_some_and(|related| self.counts(related)))
+            }),
+            members: &[Member::Passages, Member::WithoutLearned],
+            ..Metric::new(units, move |view| self.observe(view))
+        }
     }
 
-    fn units(&self) -> &'static str {
-        if self.question == Question::Harmed { "labelled queries" } else { "related queries" }
-    }
-
-    fn applies(&self, case: &ResolvedCase) -> bool {
-        case.conversations().any(|one| one.related.as_ref().is_some_and(|related| self.counts(related)))
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Passages, Member::WithoutLearned]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+    fn observe(self, view: &TrialView<'_>) -> Vec<Observation> {
         let counted = labelled(view).into_iter().filter(|item| self.counts(item.1));
         if self.question == Question::Harmed {
             // Without a search nothing could be lost: no unit.
@@ -143,10 +138,8 @@ impl Metric for Learned {
             counted.map(|item| benefit(item, found)).collect()
         }
     }
-}
 
-impl Learned {
-    fn counts(&self, related: &Related) -> bool {
+    fn counts(self, related: &Related) -> bool {
         let all = self.question == Question::Harmed || related.kind != RelatedKind::Unrelated;
         self.kind.map_or(all, |kind| related.kind == kind)
     }

@@ -25,28 +25,28 @@ use std::sync::LazyLock;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered::rate("marker_placement", |_| Box::new(ManagedAnswers::Placement))
+    Registered::rate("marker_placement", |_| ManagedAnswers::Placement.metric())
         .about("Of the artifacts, those that are the service's text with markers where the cited words end.")
         .counted(Units::Unlimited),
-    Registered::rate("citation_numbering", |_| Box::new(ManagedAnswers::Numbering))
+    Registered::rate("citation_numbering", |_| ManagedAnswers::Numbering.metric())
         .about(
             "Of the artifacts with sources, those in which each page has one number, from 1 on, and a \
              line of the list.",
         )
         .counted(Units::Unlimited),
-    Registered::rate("gateway_links", |_| Box::new(ManagedAnswers::Links))
+    Registered::rate("gateway_links", |_| ManagedAnswers::Links.metric())
         .about(
             "Of the artifacts with sources, those whose links lead through the gateway with the page \
              and nothing else.",
         )
         .counted(Units::Unlimited),
-    Registered::rate("artifact_versions", |_| Box::new(ManagedAnswers::Versions))
+    Registered::rate("artifact_versions", |_| ManagedAnswers::Versions.metric())
         .about("Of the artifacts, those with the next version of their name in the conversation.")
         .counted(Units::Unlimited),
-    Registered::rate("required_parameters", |_| Box::new(ManagedAnswers::Parameters))
+    Registered::rate("required_parameters", |_| ManagedAnswers::Parameters.metric())
         .about("Of the calls, those with every required parameter, or that asked nothing without.")
         .counted(Units::Unlimited),
-    Registered::rate("artifact_answers", |_| Box::new(ManagedAnswers::Delivery))
+    Registered::rate("artifact_answers", |_| ManagedAnswers::Delivery.metric())
         .about("Of the answers of turns that made an artifact, those that hold one of their turn.")
         .counted(Units::OfTurns),
 ];
@@ -73,21 +73,20 @@ pub(super) enum ManagedAnswers {
     Delivery,
 }
 
-impl Metric for ManagedAnswers {
-    fn units(&self) -> &'static str {
-        match self {
+impl ManagedAnswers {
+    fn metric(self) -> Metric {
+        let units = match self {
             Self::Placement | Self::Versions => "artifacts",
             Self::Numbering | Self::Links => "artifacts with sources",
             Self::Parameters => "calls",
             Self::Delivery => "answers",
-        }
+        };
+        let members: &[Member] =
+            if self == Self::Delivery { &[Member::Managed, Member::Answers] } else { &[Member::Managed] };
+        Metric { members, ..Metric::new(units, move |view| self.observe(view)) }
     }
 
-    fn members(&self) -> &'static [Member] {
-        if *self == Self::Delivery { &[Member::Managed, Member::Answers] } else { &[Member::Managed] }
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+    fn observe(self, view: &TrialView<'_>) -> Vec<Observation> {
         let variant = view.scenario.variant(&view.trial.lane.variant);
         let declared = variant.and_then(|variant| variant.settings.as_ref()?.managed_retrieval.as_ref());
         let settings = declared.map(|named| &named.settings);
@@ -101,7 +100,7 @@ impl Metric for ManagedAnswers {
                     Err(seen) => Observation::failure(unit, seen.words),
                 });
             };
-            if *self == Self::Parameters {
+            if self == Self::Parameters {
                 let Some(settings) =
                     settings.filter(|settings| settings.template_parameters.iter().any(|one| one.required))
                 else {
@@ -117,7 +116,7 @@ impl Metric for ManagedAnswers {
             }
             let answers = turn.searches().filter_map(|search| search.managed.as_deref());
             let made: Vec<&ManagedAnswer> = answers.filter(|managed| managed.artifact.is_some()).collect();
-            if *self == Self::Delivery {
+            if self == Self::Delivery {
                 let Some(answer) = turn.answer().filter(|_| !made.is_empty()) else { continue };
                 let holds = |managed: &&ManagedAnswer| {
                     managed.artifact.as_ref().is_some_and(|artifact| answer.text.contains(artifact.content.trim_end()))

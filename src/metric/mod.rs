@@ -118,6 +118,7 @@ metrics! {
 }
 
 pub(crate) use calls::Patterns;
+pub(crate) use grade::GradeRate;
 pub(crate) use text_match::contains;
 pub(crate) use tools::Tools;
 pub(crate) use turns::TurnView;
@@ -126,7 +127,7 @@ use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, ResolvedCase
 use crate::scenario::Target;
 use crate::trace::state_machine::Departure;
 use crate::trace::text::quote;
-use crate::trace::{Agreement, Arm, Grade, Grades, Member, NamedPassage, Trace};
+use crate::trace::{Agreement, Arm, Grade, Member, NamedPassage, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -151,26 +152,6 @@ pub struct TrialView<'a> {
     pub passages: &'a [Arc<NamedPassage>],
     /// Facts of its answers, looked up once, at the first use.
     pub facts: &'a grounding::FactLookup,
-}
-
-impl TrialView<'_> {
-    /// One unit per turn: a success, or a failure with its note. An undetermined turn is not a unit.
-    fn by_turn(&self, judge: impl Fn(&TurnView<'_>) -> Held) -> Vec<Observation> {
-        let unit = |turn: &TurnView<'_>| match judge(turn) {
-            Ok(()) => Some(Observation::success(turn.label())),
-            Err(seen) if seen.unknown.is_some() => None,
-            Err(seen) => Some(Observation::failure(turn.label(), seen.words)),
-        };
-        self.turns.iter().filter_map(unit).collect()
-    }
-
-    /// The reason why the first undetermined turn is undetermined.
-    fn unseen(&self, judge: impl Fn(&TurnView<'_>) -> Held) -> Option<String> {
-        self.turns
-            .iter()
-            .find_map(|turn| judge(turn).err().filter(|seen| seen.unknown.is_some()))
-            .map(|seen| seen.words)
-    }
 }
 
 /// Reason why a check is undetermined.
@@ -261,71 +242,120 @@ impl Observation {
 }
 
 /// A metric with its parameters set.
-pub trait Metric: Send + Sync {
+pub struct Metric {
     /// For a metric of times, the share that must stay below the target: 0.95 for a p95.
-    fn quantile(&self) -> f64 {
-        0.95
-    }
+    pub quantile: f64,
     /// Name of the units, in the plural: `queries`, `retries`, `conversations`.
-    fn units(&self) -> &'static str;
-    /// Whether the metric is a proxy for something it does not measure. A proxy never passes.
-    fn is_proxy(&self, _plan: &Plan) -> bool {
-        false
-    }
-    /// Reason why no trial has a unit, where the name of the units alone would mislead.
-    fn why_no_unit(&self, _plan: &Plan) -> Option<&'static str> {
-        None
-    }
-    /// Reason why the grades of a run cannot decide: they were made with another rubric or model than the one
-    /// compared with people, or they lack a verdict that the target would count as good.
-    fn doubt(&self, _plan: &Plan, _grades: &Grades, _target: Target) -> Option<String> {
-        None
-    }
-    /// Measured agreement of the grading model with people, for such a target; `None` for metrics that need no grader.
-    fn agreement(&self, _plan: &Plan, _target: Target) -> Option<Agreement> {
-        None
-    }
+    pub units: &'static str,
+    /// What people or a grading model contribute to it.
+    pub(crate) basis: Basis,
     /// The arm that the metric reads; trials of the other arm are not passed to it.
-    fn arm(&self) -> Arm {
-        Arm::Main
-    }
+    pub arm: Arm,
     /// Members of a published trace that it reads. A trace that lacks one of them has no units, and says which.
-    fn members(&self) -> &'static [Member] {
-        &[]
-    }
+    pub members: &'static [Member],
     /// Tools that an agent must have, all of them, to be in scope.
-    fn needs(&self) -> Vec<Tools> {
-        Vec::new()
-    }
-    /// Reason why the agent of that trace is out of scope: neither a failure nor a success, and reported as such.
-    fn out_of_scope(&self, trace: &Trace) -> Option<String> {
-        let missing = self.needs().iter().find_map(|tools| tools.missing(trace));
-        missing.or_else(|| trace.unknown_outcomes().filter(|_| self.reads_outcomes()))
-    }
+    pub needs: Vec<Tools>,
     /// Whether it reads whether calls ran. Where that is known of some calls of an imported trace only, for example of
     /// those that failed, they are no fair sample of the others.
-    fn reads_outcomes(&self) -> bool {
-        false
-    }
+    pub reads_outcomes: bool,
     /// Whether it reads what the case expects: then a trial with an undetermined expectation has no units.
-    fn reads_expectations(&self) -> bool {
-        false
-    }
+    pub reads_expectations: bool,
+    /// Grouping of repetitions of a case into one unit; `None` for units within a trial.
+    pub group: Option<Group>,
+    /// Whether a trial of this case can have units. If not, its ERROR does not affect the metric.
+    pub applies: Box<dyn Fn(&ResolvedCase) -> bool + Send + Sync>,
     /// Reason why part of the trial is undetermined although its agent is in scope, such as input that was hidden
     /// from the trace. That part is not a unit, and is reported as such.
-    fn unseen(&self, _view: &TrialView<'_>) -> Option<String> {
-        None
-    }
-    /// Whether a trial of this case can have units. If not, its ERROR does not affect the metric.
-    fn applies(&self, _case: &ResolvedCase) -> bool {
-        true
-    }
-    /// Grouping of repetitions of a case into one unit; `None` for units within a trial.
-    fn group(&self) -> Option<Group> {
-        None
-    }
+    pub unseen: Box<dyn Fn(&TrialView<'_>) -> Option<String> + Send + Sync>,
     /// The units of one trial; empty when the trial has none.
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation>;
+    pub observe: Box<dyn Fn(&TrialView<'_>) -> Vec<Observation> + Send + Sync>,
+}
+
+impl Metric {
+    /// A metric of the main arm, in whose scope is every agent and every trial.
+    pub(crate) fn new(
+        units: &'static str,
+        observe: impl Fn(&TrialView<'_>) -> Vec<Observation> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            quantile: 0.95,
+            units,
+            basis: Basis::Traces,
+            arm: Arm::Main,
+            members: &[],
+            needs: Vec::new(),
+            reads_outcomes: false,
+            reads_expectations: false,
+            group: None,
+            applies: Box::new(|_| true),
+            unseen: Box::new(|_| None),
+            observe: Box::new(observe),
+        }
+    }
+
+    /// A metric with one unit per turn that `judge` decides: a success, or a failure with its note. An undetermined turn
+    /// is not a unit, and the reason of the first one is reported.
+    pub(crate) fn by_turn(
+        units: &'static str,
+        judge: impl Fn(&TurnView<'_>, &Trace) -> Option<Held> + Send + Sync + 'static,
+    ) -> Self {
+        let judge = Arc::new(judge);
+        let again = Arc::clone(&judge);
+        let observe = move |view: &TrialView<'_>| {
+            let unit = |turn: &TurnView<'_>| match judge(turn, view.trace)? {
+                Ok(()) => Some(Observation::success(turn.label())),
+                Err(seen) if seen.unknown.is_some() => None,
+                Err(seen) => Some(Observation::failure(turn.label(), seen.words)),
+            };
+            view.turns.iter().filter_map(unit).collect()
+        };
+        let unseen = move |view: &TrialView<'_>| {
+            let mut failed = view.turns.iter().filter_map(|turn| again(turn, view.trace)?.err());
+            failed.find(|seen| seen.unknown.is_some()).map(|seen| seen.words)
+        };
+        Self { unseen: Box::new(unseen), ..Self::new(units, observe) }
+    }
+
+    /// Reason why the agent of that trace is out of scope: neither a failure nor a success, and reported as such.
+    pub fn out_of_scope(&self, trace: &Trace) -> Option<String> {
+        let missing = self.needs.iter().find_map(|tools| tools.missing(trace));
+        missing.or_else(|| trace.unknown_outcomes().filter(|_| self.reads_outcomes))
+    }
+
+    /// Whether the metric is a proxy for something it does not measure. A proxy never passes.
+    pub fn is_proxy(&self, plan: &Plan) -> bool {
+        match &self.basis {
+            Basis::Traces => false,
+            Basis::Ratings => plan.ratings.is_none(),
+            Basis::Grades(graded) => graded.agreement_measured(plan).is_none(),
+        }
+    }
+
+    /// Reason why no trial has a unit, where the name of the units alone would mislead.
+    pub fn why_no_unit(&self, plan: &Plan) -> Option<&'static str> {
+        let rated = matches!(self.basis, Basis::Ratings) && plan.ratings.is_some();
+        rated.then_some("no rating is of a trial here that answers from both sources")
+    }
+
+    /// The item of a rubric whose grades it counts.
+    pub(crate) fn graded(&self) -> Option<&GradeRate> {
+        if let Basis::Grades(graded) = &self.basis { Some(graded) } else { None }
+    }
+
+    /// Measured agreement of the grading model with people, for such a target; `None` for metrics that need no grader.
+    pub fn agreement(&self, plan: &Plan, target: Target) -> Option<Agreement> {
+        plan.agreement.as_ref()?.of_item(&self.graded()?.item, target.is_ceiling())
+    }
+}
+
+/// What a metric rests on.
+pub(crate) enum Basis {
+    /// Traces, and what cases expect.
+    Traces,
+    /// Ratings of trials by people.
+    Ratings,
+    /// Grades of answers by a model.
+    Grades(GradeRate),
 }
 
 /// Repetitions of one case that form one unit: 1 to k, k + 1 to 2k, and so on, so that no trial counts twice.

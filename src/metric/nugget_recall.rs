@@ -6,59 +6,42 @@
 //! none.
 
 use super::catalogue::Registered;
-use super::expectation::answers;
+use super::expectation::{answers, expects};
 use super::text_match::contains;
 use super::{Member, Metric, Observation, TrialView, quote};
-use crate::plan::ResolvedCase;
 use crate::scenario::expect::Nugget;
 use crate::settings::catalogue::Parameter;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] =
-    &[Registered::rate("nugget_recall", |asked| Box::new(NuggetRecall { vital: asked.parameter("of") == "vital" }))
+    &[Registered::rate("nugget_recall", |asked| metric(asked.parameter("of") == "vital"))
         .about("Of the facts that cases ask of answers, those that the answers hold.")
         .takes(&[Parameter::one_of("of", &["vital", "all"], "vital")])];
 
-#[derive(Debug)]
-pub(super) struct NuggetRecall {
-    /// Whether only vital nuggets count.
-    pub vital: bool,
-}
-
-impl NuggetRecall {
-    fn counts(&self, nugget: &Nugget) -> bool {
-        nugget.vital || !self.vital
+/// The metric of vital nuggets alone, or of all.
+fn metric(vital: bool) -> Metric {
+    let counts = move |nugget: &Nugget| nugget.vital || !vital;
+    Metric {
+        members: &[Member::Answers],
+        applies: Box::new(move |case| expects(case, |answer| answer.nuggets.iter().any(counts))),
+        ..Metric::new(if vital { "vital nuggets" } else { "nuggets" }, move |view| observe(view, vital))
     }
 }
 
-impl Metric for NuggetRecall {
-    fn units(&self) -> &'static str {
-        if self.vital { "vital nuggets" } else { "nuggets" }
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Answers]
-    }
-
-    fn applies(&self, case: &ResolvedCase) -> bool {
-        super::expectation::expects(case, |answer| answer.nuggets.iter().any(|nugget| self.counts(nugget)))
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut units = Vec::new();
-        for (turn, expected) in answers(view) {
-            let text = turn.answer().map(|answer| answer.text.as_str());
-            for nugget in expected.nuggets.iter().filter(|nugget| self.counts(nugget)) {
-                let first = nugget.any_of.first().map(String::as_str).unwrap_or_default();
-                let unit = format!("{}, {}", turn.label(), quote(first, 60));
-                let held = |text: &str| nugget.any_of.iter().any(|spelling| contains(text, spelling));
-                units.push(match text {
-                    Some(text) if held(text) => Observation::success(unit),
-                    Some(_) => Observation::failure(unit, "not in the answer"),
-                    None => Observation::failure(unit, turn.ending()),
-                });
-            }
+fn observe(view: &TrialView<'_>, vital: bool) -> Vec<Observation> {
+    let mut units = Vec::new();
+    for (turn, expected) in answers(view) {
+        let text = turn.answer().map(|answer| answer.text.as_str());
+        for nugget in expected.nuggets.iter().filter(|nugget| nugget.vital || !vital) {
+            let first = nugget.any_of.first().map(String::as_str).unwrap_or_default();
+            let unit = format!("{}, {}", turn.label(), quote(first, 60));
+            let held = |text: &str| nugget.any_of.iter().any(|spelling| contains(text, spelling));
+            units.push(match text {
+                Some(text) if held(text) => Observation::success(unit),
+                Some(_) => Observation::failure(unit, "not in the answer"),
+                None => Observation::failure(unit, turn.ending()),
+            });
         }
-        units
     }
+    units
 }

@@ -5,44 +5,27 @@
 //! repetitions of each case the observed rate is the published estimator; with more it has the same mean. A criterion
 //! does not pass while some repetitions fill no unit.
 
-use super::case_pass_rate::CasePassRate;
 use super::catalogue::Registered;
-use super::{Group, Metric, Observation, TrialView};
+use super::{Group, Metric, case_pass_rate};
 use crate::settings::catalogue::{Parameter, ResolvedMetric, Values};
 
 const TRIALS: Parameter = Parameter { name: "k", values: Values::Count, default: None };
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered::rate("pass_all", |asked| Box::new(PassOfK { group: Group { size: size(asked), all: true } }))
+    Registered::rate("pass_all", |asked| metric(Group { size: size(asked), all: true }))
         .about("Of k repetitions of one case, all met everything it expects (pass^k); each k repetitions are one unit.")
         .takes(&[TRIALS]),
-    Registered::rate("pass_any", |asked| Box::new(PassOfK { group: Group { size: size(asked), all: false } }))
+    Registered::rate("pass_any", |asked| metric(Group { size: size(asked), all: false }))
         .about("Of k repetitions of one case, any met everything it expects (pass@k); each k repetitions are one unit.")
         .takes(&[TRIALS]),
 ];
-
-#[derive(Debug)]
-pub(super) struct PassOfK {
-    /// Size of a unit and its success condition.
-    pub group: Group,
-}
 
 /// Repetitions per unit; the parameter was validated when read.
 fn size(asked: &ResolvedMetric) -> u32 {
     asked.parameter("k").parse().unwrap_or(1)
 }
 
-impl Metric for PassOfK {
-    fn units(&self) -> &'static str {
-        "groups of repetitions of a case"
-    }
-
-    fn group(&self) -> Option<Group> {
-        Some(self.group)
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        CasePassRate.observe(view)
-    }
+fn metric(group: Group) -> Metric {
+    Metric { group: Some(group), ..Metric::new("groups of repetitions of a case", case_pass_rate::observe) }
 }

@@ -4,17 +4,19 @@
 //! are not compared.
 
 use super::catalogue::Registered;
-use super::{Member, Metric, Observation, TrialView, TurnView};
+use super::{Member, Metric, Observation, TurnView};
 use crate::settings::catalogue::Units;
 use crate::trace::SearchResult;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("passage_order", |_| Box::new(PassageOrder))
-    .about("Of the searches with several passages, those that return the best first.")
-    .counted(Units::OfTurns)];
-
-#[derive(Debug)]
-struct PassageOrder;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("passage_order", |_| Metric {
+    members: &[Member::Passages],
+    ..Metric::new("searches", |view| {
+        view.turns.iter().flat_map(|turn| turn.searches().filter_map(|search| unit(turn, search))).collect()
+    })
+})
+.about("Of the searches with several passages, those that return the best first.")
+.counted(Units::OfTurns)];
 
 /// The unit of a search, if it has passages to compare.
 fn unit(turn: &TurnView<'_>, search: &SearchResult) -> Option<Observation> {
@@ -25,18 +27,4 @@ fn unit(turn: &TurnView<'_>, search: &SearchResult) -> Option<Observation> {
         format!("{before} stands before {after}, which has a higher score")
     });
     (found.len() > 1).then(|| Observation::unless(turn.label(), note))
-}
-
-impl Metric for PassageOrder {
-    fn units(&self) -> &'static str {
-        "searches"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Passages]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        view.turns.iter().flat_map(|turn| turn.searches().filter_map(|search| unit(turn, search))).collect()
-    }
 }

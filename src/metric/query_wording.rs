@@ -22,20 +22,20 @@ use crate::trace::{Role, ToolCalled, ToolOutcome};
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered::rate("verbatim_query_rate", |asked| {
-        Box::new(QueryWording { wording: Wording::Verbatim, tools: Tools::of(asked) })
+        QueryWording { wording: Wording::Verbatim, tools: Tools::of(asked) }.metric()
     })
     .about("Calls of the tool whose query copies the user's words, whatever is added; lower is better.")
     .takes(&[Parameter::tool(None)])
     .lower_is_better()
     .counted(Units::Unlimited),
     Registered::rate("rewritten_query_rate", |asked| {
-        Box::new(QueryWording { wording: Wording::Rewritten, tools: Tools::of(asked) })
+        QueryWording { wording: Wording::Rewritten, tools: Tools::of(asked) }.metric()
     })
     .about("Of the further searches of a turn, those with other content words than the searches before them.")
     .takes(&[Parameter::tool(None)])
     .counted(Units::Unlimited),
     Registered::rate("distinct_query_rate", |_| {
-        Box::new(QueryWording { wording: Wording::Distinct, tools: Tools::Role(Role::External) })
+        QueryWording { wording: Wording::Distinct, tools: Tools::Role(Role::External) }.metric()
     })
     .about(
         "Of the queries for a search service, those with other content words than the queries for the knowledge base \
@@ -104,6 +104,50 @@ fn ran(call: &ToolCalled) -> bool {
 }
 
 impl QueryWording {
+    fn metric(self) -> Metric {
+        let wording = self.wording;
+        let knowledge = (wording == Wording::Distinct).then_some(Tools::Role(Role::Knowledge));
+        let units = match wording {
+            Wording::Verbatim => "calls",
+            Wording::Rewritten => "further searches",
+            Wording::Distinct => "queries for a search service",
+        };
+        Metric {
+            needs: std::iter::once(self.tools.clone()).chain(knowledge).collect(),
+            members: if wording == Wording::Rewritten {
+                &[Member::Calls, Member::Arguments, Member::Outcomes]
+            } else {
+                &[Member::Calls, Member::Arguments]
+            },
+            reads_outcomes: wording == Wording::Rewritten,
+            ..Metric::new(units, move |view| self.observe(view))
+        }
+    }
+
+    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+        let mut units = Vec::new();
+        for turn in view.turns {
+            let calls: Vec<&ToolCalled> = turn.calls().collect();
+            let mut ordinal = 0;
+            for (at, call) in calls.iter().enumerate().filter(|(_, call)| self.tools.has(view.trace, &call.tool)) {
+                let Some(now) = query(call) else { continue };
+                ordinal += 1;
+                if self.wording == Wording::Rewritten && !executed(call) {
+                    continue;
+                }
+                let Some(held) = self.judge(view, turn, now, &calls[..at], &calls) else { continue };
+                let unit = format!("{}, call {ordinal} of {}", turn.label(), self.tools.label(view.trace));
+                units.push(match (held, self.wording) {
+                    (Err(seen), Wording::Verbatim) => Observation::occurrence(unit, seen.words),
+                    (Ok(()), Wording::Verbatim) => Observation::failure(unit, ""),
+                    (Err(seen), _) => Observation::failure(unit, seen.words),
+                    (Ok(()), _) => Observation::success(unit),
+                });
+            }
+        }
+        units
+    }
+
     /// What is wrong with the query of a call, given the calls of its turn before it and all of them; `None` for a call
     /// that is no unit.
     fn judge<'a>(
@@ -140,57 +184,6 @@ impl QueryWording {
                 }))
             }
         }
-    }
-}
-
-impl Metric for QueryWording {
-    fn units(&self) -> &'static str {
-        match self.wording {
-            Wording::Verbatim => "calls",
-            Wording::Rewritten => "further searches",
-            Wording::Distinct => "queries for a search service",
-        }
-    }
-
-    fn needs(&self) -> Vec<Tools> {
-        let knowledge = (self.wording == Wording::Distinct).then_some(Tools::Role(Role::Knowledge));
-        std::iter::once(self.tools.clone()).chain(knowledge).collect()
-    }
-
-    fn members(&self) -> &'static [Member] {
-        if self.wording == Wording::Rewritten {
-            &[Member::Calls, Member::Arguments, Member::Outcomes]
-        } else {
-            &[Member::Calls, Member::Arguments]
-        }
-    }
-
-    fn reads_outcomes(&self) -> bool {
-        self.wording == Wording::Rewritten
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut units = Vec::new();
-        for turn in view.turns {
-            let calls: Vec<&ToolCalled> = turn.calls().collect();
-            let mut ordinal = 0;
-            for (at, call) in calls.iter().enumerate().filter(|(_, call)| self.tools.has(view.trace, &call.tool)) {
-                let Some(now) = query(call) else { continue };
-                ordinal += 1;
-                if self.wording == Wording::Rewritten && !executed(call) {
-                    continue;
-                }
-                let Some(held) = self.judge(view, turn, now, &calls[..at], &calls) else { continue };
-                let unit = format!("{}, call {ordinal} of {}", turn.label(), self.tools.label(view.trace));
-                units.push(match (held, self.wording) {
-                    (Err(seen), Wording::Verbatim) => Observation::occurrence(unit, seen.words),
-                    (Ok(()), Wording::Verbatim) => Observation::failure(unit, ""),
-                    (Err(seen), _) => Observation::failure(unit, seen.words),
-                    (Ok(()), _) => Observation::success(unit),
-                });
-            }
-        }
-        units
     }
 }
 

@@ -18,12 +18,12 @@ use crate::trace::{Answer, SOURCES};
 use std::collections::BTreeMap;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("refusal_rate", |_| Box::new(RefusalRate))
-    .about("Of the queries for which nothing was found, those whose answer says so and claims no source.")
-    .counted(Units::OfTurns)];
-
-#[derive(Debug)]
-pub(super) struct RefusalRate;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("refusal_rate", |_| Metric {
+    members: &[Member::Passages, Member::Sources, Member::Claims],
+    ..Metric::new("queries for which nothing was found", observe)
+})
+.about("Of the queries for which nothing was found, those whose answer says so and claims no source.")
+.counted(Units::OfTurns)];
 
 /// Whether an answer neither names nor claims a source.
 pub(super) fn claims_nothing(answer: &Answer) -> bool {
@@ -53,31 +53,21 @@ fn found_nothing(turn: &TurnView<'_>) -> bool {
         && turn.externals().all(|external| external.citations.is_empty())
 }
 
-impl Metric for RefusalRate {
-    fn units(&self) -> &'static str {
-        "queries for which nothing was found"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Passages, Member::Sources, Member::Claims]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let expected: BTreeMap<(u32, u32), &AnswerExpectation> = answers(view)
-            .filter(|(_, expected)| expected.refusal == Some(true))
-            .map(|(turn, expected)| ((turn.conversation, turn.turn), expected))
-            .collect();
-        let of = |turn: &TurnView<'_>| expected.get(&(turn.conversation, turn.turn)).copied();
-        let unit = |turn: &TurnView<'_>| match turn.answer() {
-            Some(answer) if !may_be_refusal(answer) => {
-                Observation::failure(turn.label(), "names or claims a source though nothing was found")
-            }
-            Some(answer) if says_so(answer, of(turn)) => Observation::success(turn.label()),
-            Some(_) => Observation::failure(turn.label(), "does not say that it cannot answer"),
-            None => Observation::failure(turn.label(), turn.ending()),
-        };
-        view.turns.iter().filter(|turn| found_nothing(turn) || of(turn).is_some()).map(unit).collect()
-    }
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let expected: BTreeMap<(u32, u32), &AnswerExpectation> = answers(view)
+        .filter(|(_, expected)| expected.refusal == Some(true))
+        .map(|(turn, expected)| ((turn.conversation, turn.turn), expected))
+        .collect();
+    let of = |turn: &TurnView<'_>| expected.get(&(turn.conversation, turn.turn)).copied();
+    let unit = |turn: &TurnView<'_>| match turn.answer() {
+        Some(answer) if !may_be_refusal(answer) => {
+            Observation::failure(turn.label(), "names or claims a source though nothing was found")
+        }
+        Some(answer) if says_so(answer, of(turn)) => Observation::success(turn.label()),
+        Some(_) => Observation::failure(turn.label(), "does not say that it cannot answer"),
+        None => Observation::failure(turn.label(), turn.ending()),
+    };
+    view.turns.iter().filter(|turn| found_nothing(turn) || of(turn).is_some()).map(unit).collect()
 }
 
 #[cfg(test)]

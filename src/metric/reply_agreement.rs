@@ -11,12 +11,12 @@ use crate::trace::TurnOutcome;
 use serde_json::{Value, json};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("reply_agreement", |_| Box::new(ReplyAgreement))
-    .about("Of the replies, those that hold the answer or error of their turn, and the conversation's session.")
-    .counted(Units::OfTurns)];
-
-#[derive(Debug)]
-struct ReplyAgreement;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("reply_agreement", |_| Metric {
+    members: &[Member::Replies, Member::Answers, Member::Sources, Member::Claims],
+    ..Metric::new("replies", observe)
+})
+.about("Of the replies, those that hold the answer or error of their turn, and the conversation's session.")
+.counted(Units::OfTurns)];
 
 /// The first member of a reply that is not what the turn ended with.
 fn differs(reply: &Value, outcome: &TurnOutcome) -> Option<&'static str> {
@@ -37,30 +37,20 @@ fn differs(reply: &Value, outcome: &TurnOutcome) -> Option<&'static str> {
     (sources != Some(answer.sources.len())).then_some("sources")
 }
 
-impl Metric for ReplyAgreement {
-    fn units(&self) -> &'static str {
-        "replies"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Replies, Member::Answers, Member::Sources, Member::Claims]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut units = Vec::new();
-        for turns in view.turns.chunk_by(|left, right| left.conversation == right.conversation) {
-            let mut session: Option<&str> = None;
-            for turn in turns {
-                let Some(end) = turn.ended() else { continue };
-                let Some(reply) = &end.reply else { continue };
-                let named = reply["session_id"].as_str().filter(|id| !id.is_empty());
-                let kept = named.is_some() && session.is_none_or(|before| named == Some(before));
-                session = session.or(named);
-                let wrong = differs(reply, &end.outcome).or((!kept).then_some("session_id"));
-                let note = wrong.map(|member| format!("`{member}` of the reply is not that of the turn"));
-                units.push(Observation::unless(turn.label(), note));
-            }
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let mut units = Vec::new();
+    for turns in view.turns.chunk_by(|left, right| left.conversation == right.conversation) {
+        let mut session: Option<&str> = None;
+        for turn in turns {
+            let Some(end) = turn.ended() else { continue };
+            let Some(reply) = &end.reply else { continue };
+            let named = reply["session_id"].as_str().filter(|id| !id.is_empty());
+            let kept = named.is_some() && session.is_none_or(|before| named == Some(before));
+            session = session.or(named);
+            let wrong = differs(reply, &end.outcome).or((!kept).then_some("session_id"));
+            let note = wrong.map(|member| format!("`{member}` of the reply is not that of the turn"));
+            units.push(Observation::unless(turn.label(), note));
         }
-        units
     }
+    units
 }

@@ -15,10 +15,11 @@ const RETRY_ACCOUNTS: Parameter = Parameter { name: "accounts", values: Values::
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered::rate("retry_recovery", |asked| {
-    Box::new(RetryRecovery {
+    RetryRecovery {
         by: if asked.parameter("by") == "episode" { By::Episode } else { By::Attempt },
         accounts: accounts(asked.parameter("accounts")),
-    })
+    }
+    .metric()
 })
 .about("Retries that gave a valid result, by attempt or by episode, on the accounts named.")
 .takes(&[BY, RETRY_ACCOUNTS])
@@ -46,16 +47,13 @@ fn accounts(joined: &str) -> Vec<Account> {
     [Account::Transport, Account::Model, Account::Tool].into_iter().filter(named).collect()
 }
 
-impl Metric for RetryRecovery {
-    fn units(&self) -> &'static str {
-        match self.by {
+impl RetryRecovery {
+    fn metric(self) -> Metric {
+        let units = match self.by {
             By::Attempt => "retries",
             By::Episode => "episodes of retries",
-        }
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Retries]
+        };
+        Metric { members: &[Member::Retries], ..Metric::new(units, move |view| self.observe(view)) }
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

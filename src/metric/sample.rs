@@ -67,12 +67,12 @@ pub(crate) fn observe(metric: &str, cases: &str, tell: impl Fn(Story) -> Story) 
     let plan = plan(cases, "[]", 1);
     let trace = tell(story(&plan, 0)).done();
     let asked = resolve_metric(metric, &catalogue::entries()).expect("a name");
-    let metric: Box<dyn Metric> = catalogue::resolve(&asked).expect("metric");
+    let metric: Metric = catalogue::resolve(&asked).expect("metric");
     let (trial, scenario) = (&plan.trials[0], &plan.scenarios[0]);
     let case = &scenario.cases[0];
     let turns = turns(&case.case, &trace);
     let (plan, trace, turns) = (&plan, &trace, turns.as_slice());
-    metric.observe(&TrialView {
+    (metric.observe)(&TrialView {
         plan,
         trial,
         scenario,

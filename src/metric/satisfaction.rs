@@ -7,51 +7,30 @@
 use super::catalogue::Registered;
 use super::combined_sources::{mixed, unit};
 use super::tools::Tools;
-use super::{Member, Metric, Observation, TrialView};
-use crate::plan::Plan;
+use super::{Basis, Member, Metric, Observation, TrialView};
 use crate::settings::catalogue::Units;
 use crate::trace::Role;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("satisfaction", |_| Box::new(Satisfaction))
-    .about("Rated answers from both sources whose rater was satisfied; without ratings a proxy that never passes.")
-    .rated()
-    .counted(Units::OfTurns)];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("satisfaction", |_| Metric {
+    needs: vec![Tools::Role(Role::Knowledge), Tools::Role(Role::External)],
+    basis: Basis::Ratings,
+    members: &[Member::Passages, Member::Sources],
+    ..Metric::new("answers from both sources", observe)
+})
+.about("Rated answers from both sources whose rater was satisfied; without ratings a proxy that never passes.")
+.rated()
+.counted(Units::OfTurns)];
 
-#[derive(Debug)]
-pub(super) struct Satisfaction;
-
-impl Metric for Satisfaction {
-    fn needs(&self) -> Vec<Tools> {
-        vec![Tools::Role(Role::Knowledge), Tools::Role(Role::External)]
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let mut combined = view.turns.iter().filter(|turn| mixed(turn));
+    if let Some(ratings) = &view.plan.ratings {
+        // A rating covers the whole trial; an unrated trial is not measured and is not a failure.
+        return match (ratings.get(&view.trial.id), combined.next()) {
+            (Some(true), Some(_)) => vec![Observation::success("rating")],
+            (Some(false), Some(_)) => vec![Observation::failure("rating", "the rater was not satisfied")],
+            _ => Vec::new(),
+        };
     }
-
-    fn units(&self) -> &'static str {
-        "answers from both sources"
-    }
-
-    fn is_proxy(&self, plan: &Plan) -> bool {
-        plan.ratings.is_none()
-    }
-
-    fn why_no_unit(&self, plan: &Plan) -> Option<&'static str> {
-        plan.ratings.is_some().then_some("no rating is of a trial here that answers from both sources")
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Passages, Member::Sources]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut combined = view.turns.iter().filter(|turn| mixed(turn));
-        if let Some(ratings) = &view.plan.ratings {
-            // A rating covers the whole trial; an unrated trial is not measured and is not a failure.
-            return match (ratings.get(&view.trial.id), combined.next()) {
-                (Some(true), Some(_)) => vec![Observation::success("rating")],
-                (Some(false), Some(_)) => vec![Observation::failure("rating", "the rater was not satisfied")],
-                _ => Vec::new(),
-            };
-        }
-        combined.filter_map(unit).collect()
-    }
+    combined.filter_map(unit).collect()
 }

@@ -5,17 +5,17 @@
 //! sources to compare is not a unit.
 
 use super::catalogue::Registered;
-use super::{Member, Metric, Observation, TrialView, TurnView};
+use super::{Member, Metric, Observation, TurnView};
 use crate::settings::catalogue::Units;
 use crate::trace::{SOURCES, USED_EXTERNAL_KB, USED_INTERNAL_KB};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("source_flags", |_| Box::new(SourceFlags))
-    .about("Of the answers, those whose flags say which kinds of sources they name.")
-    .counted(Units::OfTurns)];
-
-#[derive(Debug)]
-struct SourceFlags;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("source_flags", |_| Metric {
+    members: &[Member::Sources, Member::Claims],
+    ..Metric::new("answers", |view| view.turns.iter().filter_map(unit).collect())
+})
+.about("Of the answers, those whose flags say which kinds of sources they name.")
+.counted(Units::OfTurns)];
 
 /// The unit of a turn's answer, if there is something to compare.
 fn unit(turn: &TurnView<'_>) -> Option<Observation> {
@@ -37,18 +37,4 @@ fn unit(turn: &TurnView<'_>) -> Option<Observation> {
             Observation::failure(turn.label(), format!("`{member}` is {flag}, and the answer {names} {kind} source"))
         }
     })
-}
-
-impl Metric for SourceFlags {
-    fn units(&self) -> &'static str {
-        "answers"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Sources, Member::Claims]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        view.turns.iter().filter_map(unit).collect()
-    }
 }

@@ -18,10 +18,10 @@ use crate::trace::{Logged, Role, Trace, What};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered::rate("step_efficiency", |_| Box::new(StepEfficiency::Steps))
+    Registered::rate("step_efficiency", |_| StepEfficiency::Steps.metric())
         .about("Of the searches for questions whose case declares how many they need, those up to that number.")
         .counted(Units::Unlimited),
-    Registered::rate("estimate_accuracy", |_| Box::new(StepEfficiency::Estimate))
+    Registered::rate("estimate_accuracy", |_| StepEfficiency::Estimate.metric())
         .about(
             "Of the answered turns with an estimate of their tokens, those that used at least half and at most twice \
              as many.",
@@ -70,25 +70,23 @@ fn estimate(turn: &TurnView<'_>) -> Option<Held> {
     })
 }
 
-impl Metric for StepEfficiency {
-    fn units(&self) -> &'static str {
-        if *self == Self::Steps { "searches" } else { "turns with an estimate" }
-    }
-
-    fn members(&self) -> &'static [Member] {
-        match self {
+impl StepEfficiency {
+    fn metric(self) -> Metric {
+        let units = if self == Self::Steps { "searches" } else { "turns with an estimate" };
+        let members: &[Member] = match self {
             Self::Steps => &[Member::Calls],
             Self::Estimate => &[Member::Log, Member::Completions, Member::Answers],
-        }
+        };
+        Metric { members, ..Metric::new(units, move |view| self.observe(view)) }
     }
 
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        if *self == Self::Estimate && !view.turns.iter().flat_map(TurnView::models).any(reports_tokens) {
+    fn observe(self, view: &TrialView<'_>) -> Vec<Observation> {
+        if self == Self::Estimate && !view.turns.iter().flat_map(TurnView::models).any(reports_tokens) {
             return Vec::new();
         }
         let mut units = Vec::new();
         for turn in view.turns {
-            if *self == Self::Estimate {
+            if self == Self::Estimate {
                 let failed = |held: Held| held.err().map(|seen| seen.words);
                 units.extend(estimate(turn).map(|held| Observation::unless(turn.label(), failed(held))));
                 continue;

@@ -4,17 +4,17 @@
 //! after it, a summary and, where passages were found, an observation of the step and a grade for each passage.
 
 use super::catalogue::Registered;
-use super::{Member, Metric, Observation, TrialView, TurnView};
+use super::{Member, Metric, Observation, TurnView};
 use crate::settings::catalogue::Units;
 use crate::trace::{Logged, Role, ToolCalled, ToolOutcome, ToolResult, Trace, What};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("step_log", |_| Box::new(StepLog))
-    .about("Of the searches, those with thought, observation, grades and summary of their step in the log.")
-    .counted(Units::OfTurns)];
-
-#[derive(Debug)]
-struct StepLog;
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("step_log", |_| Metric {
+    members: &[Member::Log, Member::Passages, Member::Sequence, Member::Completions],
+    ..Metric::new("searches", |view| view.turns.iter().flat_map(|turn| steps(turn, view.trace)).collect())
+})
+.about("Of the searches, those with thought, observation, grades and summary of their step in the log.")
+.counted(Units::OfTurns)];
 
 /// The entries of a list of events.
 fn entries<'a>(events: &'a [&'a What]) -> impl Iterator<Item = &'a Logged> {
@@ -72,18 +72,4 @@ fn steps(turn: &TurnView<'_>, trace: &Trace) -> Vec<Observation> {
         units.push(Observation::unless(turn.label(), note));
     }
     units
-}
-
-impl Metric for StepLog {
-    fn units(&self) -> &'static str {
-        "searches"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Log, Member::Passages, Member::Sequence, Member::Completions]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        view.turns.iter().flat_map(|turn| steps(turn, view.trace)).collect()
-    }
 }

@@ -11,41 +11,31 @@ use crate::trace::What;
 use std::collections::BTreeMap;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered::rate("tenant_isolation", |_| Box::new(TenantIsolation))
-    .about("Of the searches in conversations of a tenant, those of the tenant's own knowledge base.")
-    .counted(Units::Unlimited)];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("tenant_isolation", |_| Metric {
+    members: &[Member::Tenant, Member::Bases],
+    ..Metric::new("searches", observe)
+})
+.about("Of the searches in conversations of a tenant, those of the tenant's own knowledge base.")
+.counted(Units::Unlimited)];
 
-#[derive(Debug)]
-pub(super) struct TenantIsolation;
-
-impl Metric for TenantIsolation {
-    fn units(&self) -> &'static str {
-        "searches"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Tenant, Member::Bases]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let started = view.trace.events.iter().filter_map(|event| match &event.what {
-            What::ConversationStarted { tenant: Some(tenant), .. } => Some((event.conversation, tenant.as_str())),
-            _ => None,
-        });
-        let tenants: BTreeMap<u32, &str> = started.collect();
-        let mut units = Vec::new();
-        for turn in view.turns {
-            let Some(tenant) = tenants.get(&turn.conversation) else { continue };
-            for (number, search) in (1..).zip(turn.searches()) {
-                let unit = format!("{}, search {number}", turn.label());
-                units.push(if search.kb_id == *tenant {
-                    Observation::success(unit)
-                } else {
-                    let note = format!("`{}` searched in `{}`", quote(tenant, 60), quote(&search.kb_id, 60));
-                    Observation::failure(unit, note)
-                });
-            }
+fn observe(view: &TrialView<'_>) -> Vec<Observation> {
+    let started = view.trace.events.iter().filter_map(|event| match &event.what {
+        What::ConversationStarted { tenant: Some(tenant), .. } => Some((event.conversation, tenant.as_str())),
+        _ => None,
+    });
+    let tenants: BTreeMap<u32, &str> = started.collect();
+    let mut units = Vec::new();
+    for turn in view.turns {
+        let Some(tenant) = tenants.get(&turn.conversation) else { continue };
+        for (number, search) in (1..).zip(turn.searches()) {
+            let unit = format!("{}, search {number}", turn.label());
+            units.push(if search.kb_id == *tenant {
+                Observation::success(unit)
+            } else {
+                let note = format!("`{}` searched in `{}`", quote(tenant, 60), quote(&search.kb_id, 60));
+                Observation::failure(unit, note)
+            });
         }
-        units
     }
+    units
 }

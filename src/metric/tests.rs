@@ -10,7 +10,7 @@ const ONE: &str = "[{case: a, ask: 'How do I bleed it?', expect: {within: 60s}}]
 
 /// Units of the trial of `trace`: success, failure with its note, or time.
 fn observe(metric: &str, plan: &Plan, trace: &Trace) -> Vec<String> {
-    let metric: Box<dyn Metric> =
+    let metric: Metric =
         catalogue::resolve(&resolve_metric(metric, &catalogue::entries()).expect("a name")).expect("metric");
     let trial = plan.trials.iter().find(|trial| trial.id == trace.trial).expect("planned");
     let scenario = &plan.scenarios[trial.scenario];
@@ -29,7 +29,7 @@ fn observe(metric: &str, plan: &Plan, trace: &Trace) -> Vec<String> {
         passages: &[],
         facts: &grounding::FactLookup::default(),
     };
-    let units = metric.observe(&view).into_iter();
+    let units = (metric.observe)(&view).into_iter();
     let words = units.map(|unit| match unit.outcome {
         Outcome::Success if unit.note.is_empty() => "yes".to_owned(),
         Outcome::Success => format!("yes: {}", unit.note),

@@ -37,46 +37,46 @@ const MOST: Parameter = Parameter { name: "most", values: Values::Count, default
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered::rate("step_limit", |asked| Box::new(Trajectory::Steps(asked.parameter("most").parse().unwrap_or(5))))
+    Registered::rate("step_limit", |asked| Trajectory::Steps(asked.parameter("most").parse().unwrap_or(5)).metric())
         .about("Of the turns with logged steps, those in which no more steps than the limit ran a call.")
         .takes(&[MOST]),
-    Registered::rate("reasoned_calls", |_| Box::new(Trajectory::Reasoned))
+    Registered::rate("reasoned_calls", |_| Trajectory::Reasoned.metric())
         .about("Of the searches that ran in logged steps, those with a thought logged before.")
         .counted(Number::Unlimited),
-    Registered::rate("approach_changes", |_| Box::new(Trajectory::Approach))
+    Registered::rate("approach_changes", |_| Trajectory::Approach.metric())
         .about(
             "Of the failures of a kind that their turn had before, those after which the next step \
              takes another approach.",
         )
         .counted(Number::Unlimited),
-    Registered::rate("lessons_shown", |_| Box::new(Trajectory::Lessons))
+    Registered::rate("lessons_shown", |_| Trajectory::Lessons.metric())
         .about("Of the logged reflections, those that every later completion of their turn was shown.")
         .counted(Number::Unlimited),
-    Registered::rate("failure_contexts", |_| Box::new(Trajectory::Contexts))
+    Registered::rate("failure_contexts", |_| Trajectory::Contexts.metric())
         .about("Of the logged failures, those logged with the state and all messages that the model was shown last.")
         .counted(Number::Unlimited),
-    Registered::rate("compaction_savings", |_| Box::new(Trajectory::Savings))
+    Registered::rate("compaction_savings", |_| Trajectory::Savings.metric())
         .about("Of the compactions of the context, those that made it at least a fifth smaller.")
         .counted(Number::Unlimited),
-    Registered::rate("compaction_keeps", |_| Box::new(Trajectory::Keeps))
+    Registered::rate("compaction_keeps", |_| Trajectory::Keeps.metric())
         .about(
             "Of the compactions of the context, those after which the model was shown all decisions, \
              preferences and lessons.",
         )
         .counted(Number::Unlimited),
-    Registered::rate("irrelevant_citation_rate", |_| Box::new(Trajectory::Citations))
+    Registered::rate("irrelevant_citation_rate", |_| Trajectory::Citations.metric())
         .about(
             "Of the citations of answers to graded searches, those of what was not graded relevant; lower is better.",
         )
         .lower_is_better()
         .counted(Number::Unlimited),
-    Registered::rate("degradation_notices", |_| Box::new(Trajectory::Notices))
+    Registered::rate("degradation_notices", |_| Trajectory::Notices.metric())
         .about("Of the things that turns continued without, those that the user was informed of.")
         .counted(Number::Unlimited),
-    Registered::rate("session_budget", |_| Box::new(Trajectory::Budget))
+    Registered::rate("session_budget", |_| Trajectory::Budget.metric())
         .about("Of the completions, those after which the session's tokens are within its limit.")
         .counted(Number::OfCompletions),
-    Registered::rate("state_persistence", |_| Box::new(Trajectory::Persistence))
+    Registered::rate("state_persistence", |_| Trajectory::Persistence.metric())
         .about(
             "Of the changes of state, those that were stored before anything else was done; and of the \
              restarts, those that go on there.",
@@ -99,9 +99,9 @@ pub(super) enum Trajectory {
     Persistence,
 }
 
-impl Metric for Trajectory {
-    fn units(&self) -> &'static str {
-        match self {
+impl Trajectory {
+    fn metric(self) -> Metric {
+        let units = match self {
             Self::Steps(_) => "turns with steps",
             Self::Reasoned => "searches",
             Self::Approach => "repeated failures",
@@ -112,11 +112,8 @@ impl Metric for Trajectory {
             Self::Notices => "degradations",
             Self::Budget => "completions",
             Self::Persistence => "changes of state",
-        }
-    }
-
-    fn members(&self) -> &'static [Member] {
-        match self {
+        };
+        let members: &[Member] = match self {
             Self::Steps(_) | Self::Reasoned => {
                 &[Member::Log, Member::Sequence, Member::Calls, Member::Outcomes, Member::Answers]
             }
@@ -136,12 +133,13 @@ impl Metric for Trajectory {
             Self::Persistence => &[Member::Log, Member::Sequence, Member::Moves, Member::Answers],
             Self::Citations => &[Member::Log, Member::Sequence, Member::Sources],
             Self::Approach | Self::Savings => &[Member::Log, Member::Sequence, Member::Answers],
-        }
+        };
+        Metric { members, ..Metric::new(units, move |view| self.observe(view)) }
     }
 
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
+    fn observe(self, view: &TrialView<'_>) -> Vec<Observation> {
         // Where no completion reports tokens, the log holds estimates alone.
-        if *self == Self::Budget && !view.turns.iter().flat_map(TurnView::models).any(reports_tokens) {
+        if self == Self::Budget && !view.turns.iter().flat_map(TurnView::models).any(reports_tokens) {
             return Vec::new();
         }
         let mut sessions: BTreeMap<u32, Session<'_>> = BTreeMap::new();
@@ -149,7 +147,7 @@ impl Metric for Trajectory {
         for turn in view.turns.iter().filter(|turn| logs(turn).next().is_some()) {
             let session = sessions.entry(turn.conversation).or_default();
             let seen = match self {
-                Self::Steps(most) => steps::steps(turn, view.trace, *most),
+                Self::Steps(most) => steps::steps(turn, view.trace, most),
                 Self::Reasoned => steps::reasoned(turn, view.trace),
                 Self::Approach => steps::approaches(turn),
                 Self::Lessons => steps::lessons(turn),

@@ -17,16 +17,14 @@ use crate::trace::{Logged, ModelCalled, ToolCalled, ToolOutcome, What};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered::rate("turn_context", |asked| {
-    Box::new(TurnContext { whole: asked.parameter("context") == "whole" })
+    let whole = asked.parameter("context") == "whole";
+    Metric {
+        members: &[Member::Shown, Member::History, Member::Calls, Member::Sources, Member::Log],
+        ..Metric::new("turns", move |view| observe(view, whole))
+    }
 })
 .about("Turns in which every completion was shown the system prompt, the history, the question and the results so far.")
 .takes(&[Parameter::one_of("context", &["whole", "step"], "whole")])];
-
-#[derive(Debug)]
-struct TurnContext {
-    /// Whether each completion must be shown the whole history and all results.
-    whole: bool,
-}
 
 /// Number of results of tools among the messages shown.
 fn results(asked: &ModelCalled) -> usize {
@@ -56,65 +54,53 @@ fn completions<'a>(turn: &TurnView<'a>) -> Vec<(&'a ModelCalled, usize)> {
     completions
 }
 
-impl TurnContext {
-    /// Describes the first completion that lacks something; `left` is what the turn may build on.
-    fn lack(&self, asked: &[(&ModelCalled, usize)], turn: &TurnView<'_>, left: &Left<'_>) -> Option<String> {
-        let (first, _) = asked.first()?;
-        let said = first.shown.iter().filter(|digest| spoken(digest) && !left.notes.contains(digest));
-        let said: Vec<String> = said.cloned().collect();
-        let Some((question, earlier)) = said.split_last().filter(|(last, _)| last.starts_with("user:")) else {
-            return Some("completion 1 was not shown the user's message last".to_owned());
-        };
-        if self.whole && earlier.len() < left.history.len() {
-            return Some("completion 1 was not shown the whole history".to_owned());
-        }
-        if !subsequence(earlier, left.history) {
-            return Some("completion 1 was shown messages that its conversation did not leave".to_owned());
-        }
-        let mut before = 0;
-        for (ordinal, (asked, given)) in (1..).zip(asked) {
-            let (expected, found) = (if ordinal == 1 { 0 } else { before + given }, results(asked));
-            if asked.shown.first().is_none_or(|digest| spoken(digest)) {
-                return Some(format!("completion {ordinal} was shown no system prompt"));
-            }
-            if !asked.shown.contains(question) {
-                return Some(format!("completion {ordinal} was not shown the user's message"));
-            }
-            if self.whole && found < expected {
-                return Some(format!("completion {ordinal} was shown {found} of {expected} results"));
-            }
-            before = found;
-        }
-        let names_sources = turn.answer().is_some_and(|answer| !answer.sources.is_empty());
-        (names_sources && before == 0).then(|| "the completion that names sources was shown no result".to_owned())
+/// Describes the first completion that lacks something; `left` is what the turn may build on.
+fn lack(asked: &[(&ModelCalled, usize)], turn: &TurnView<'_>, left: &Left<'_>, whole: bool) -> Option<String> {
+    let (first, _) = asked.first()?;
+    let said = first.shown.iter().filter(|digest| spoken(digest) && !left.notes.contains(digest));
+    let said: Vec<String> = said.cloned().collect();
+    let Some((question, earlier)) = said.split_last().filter(|(last, _)| last.starts_with("user:")) else {
+        return Some("completion 1 was not shown the user's message last".to_owned());
+    };
+    if whole && earlier.len() < left.history.len() {
+        return Some("completion 1 was not shown the whole history".to_owned());
     }
+    if !subsequence(earlier, left.history) {
+        return Some("completion 1 was shown messages that its conversation did not leave".to_owned());
+    }
+    let mut before = 0;
+    for (ordinal, (asked, given)) in (1..).zip(asked) {
+        let (expected, found) = (if ordinal == 1 { 0 } else { before + given }, results(asked));
+        if asked.shown.first().is_none_or(|digest| spoken(digest)) {
+            return Some(format!("completion {ordinal} was shown no system prompt"));
+        }
+        if !asked.shown.contains(question) {
+            return Some(format!("completion {ordinal} was not shown the user's message"));
+        }
+        if whole && found < expected {
+            return Some(format!("completion {ordinal} was shown {found} of {expected} results"));
+        }
+        before = found;
+    }
+    let names_sources = turn.answer().is_some_and(|answer| !answer.sources.is_empty());
+    (names_sources && before == 0).then(|| "the completion that names sources was shown no result".to_owned())
 }
 
-impl Metric for TurnContext {
-    fn units(&self) -> &'static str {
-        "turns"
-    }
-
-    fn members(&self) -> &'static [Member] {
-        &[Member::Shown, Member::History, Member::Calls, Member::Sources, Member::Log]
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut units = Vec::new();
-        for turns in view.turns.chunk_by(|left, right| left.conversation == right.conversation) {
-            let mut left = Left::default();
-            for turn in turns {
-                left.notes.extend(trajectory::logs(turn).filter_map(|entry| match entry {
-                    Logged::Noted { shown, .. } => Some(shown),
-                    _ => None,
-                }));
-                let asked = completions(turn);
-                if !asked.is_empty() {
-                    units.push(Observation::unless(turn.label(), self.lack(&asked, turn, &left)));
-                }
-                left.history = turn.ended().map_or(left.history, |end| &end.history);
+fn observe(view: &TrialView<'_>, whole: bool) -> Vec<Observation> {
+    let mut units = Vec::new();
+    for turns in view.turns.chunk_by(|left, right| left.conversation == right.conversation) {
+        let mut left = Left::default();
+        for turn in turns {
+            left.notes.extend(trajectory::logs(turn).filter_map(|entry| match entry {
+                Logged::Noted { shown, .. } => Some(shown),
+                _ => None,
+            }));
+            let asked = completions(turn);
+            if !asked.is_empty() {
+                units.push(Observation::unless(turn.label(), lack(&asked, turn, &left, whole)));
             }
+            left.history = turn.ended().map_or(left.history, |end| &end.history);
         }
-        units
     }
+    units
 }

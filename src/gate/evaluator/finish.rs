@@ -71,7 +71,7 @@ impl Evaluator<'_> {
         let metrics = &self.examiner.metrics;
         let (criteria, closed) = (self.criteria.iter_mut(), self.closed);
         let mut results: Vec<_> =
-            criteria.map(|criterion| criterion.result(plan, metrics[criterion.metric].as_ref(), closed)).collect();
+            criteria.map(|criterion| criterion.result(plan, &metrics[criterion.metric], closed)).collect();
         let required: Vec<bool> = results.iter().map(|result| result.required).collect();
         // In a run of selected cases, rates over all cases are shown and decide nothing.
         let selected = plan.part.as_ref().is_some_and(|part| part.cases) && plan.stopping.is_none();
@@ -102,7 +102,7 @@ impl Evaluator<'_> {
                 .iter()
                 .zip(&self.criteria)
                 .zip(required)
-                .filter(|((row, sums), required)| *required && row.n > 0 && counts_trials(&*metrics[sums.metric]))
+                .filter(|((row, sums), required)| *required && row.n > 0 && counts_trials(&metrics[sums.metric]))
                 .map(|((row, sums), _)| (row.scenario.as_deref(), sums.written))
                 .collect();
             let is_counted = |trial: &TrialRow<'_>| {
@@ -174,8 +174,8 @@ impl Evaluator<'_> {
 }
 
 /// Whether the units of a metric are trials that meet their case's expectations.
-fn counts_trials(metric: &dyn Metric) -> bool {
-    metric.reads_expectations() && metric.arm() == Arm::Main
+fn counts_trials(metric: &Metric) -> bool {
+    metric.reads_expectations && metric.arm == Arm::Main
 }
 
 /// A self-test as counts: its units are no sample of anything.

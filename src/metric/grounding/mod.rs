@@ -39,13 +39,13 @@ use support::{Source, Support};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered::rate("grounded", |_| Box::new(Grounding { facts: false }))
+    Registered::rate("grounded", |_| metric("answers with facts", false))
         .about(
             "Of the answers with facts, those whose every fact stands in what was retrieved or asked: numbers with units, \
              dates, codes, names, quoted words.",
         )
         .counted(Units::OfTurns),
-    Registered::rate("unsupported_facts", |_| Box::new(Grounding { facts: true }))
+    Registered::rate("unsupported_facts", |_| metric("facts", true))
         .about("Of the facts in answers, those that stand in nothing that was retrieved or asked.")
         .counted(Units::Unlimited)
         .lower_is_better(),
@@ -53,12 +53,6 @@ pub(super) const ENTRIES: &[Registered] = &[
 
 /// Why nothing can be looked up.
 const UNSHOWN: &str = "no search is shown, nor what the answer is made of";
-
-#[derive(Debug)]
-struct Grounding {
-    /// Whether the units are facts, rather than answers.
-    facts: bool,
-}
 
 /// Facts of a trial's answers, looked up when the first metric or expectation asks for them.
 #[derive(Debug, Default)]
@@ -334,39 +328,36 @@ fn text_of<'a>(
     whole.map_or_else(|| (hit.excerpt.as_str(), is_short()), |text| (text, true))
 }
 
-impl Metric for Grounding {
-    fn units(&self) -> &'static str {
-        if self.facts { "facts" } else { "answers with facts" }
+fn metric(units: &'static str, by_fact: bool) -> Metric {
+    Metric {
+        members: &[Member::Passages, Member::Answers, Member::Sources],
+        unseen: Box::new(|view| {
+            let mut turns = view.turns.iter().filter_map(|turn| grounded(view, turn));
+            turns.find_map(|found| found.unseen.clone())
+        }),
+        ..Metric::new(units, move |view| observe(view, by_fact))
     }
+}
 
-    fn members(&self) -> &'static [Member] {
-        &[Member::Passages, Member::Answers, Member::Sources]
-    }
-
-    fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
-        let mut turns = view.turns.iter().filter_map(|turn| grounded(view, turn));
-        turns.find_map(|found| found.unseen.clone())
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let mut units = Vec::new();
-        for turn in view.turns {
-            let Some(found) = grounded(view, turn) else { continue };
-            if found.unseen.is_some() || found.supported + found.unsupported.len() == 0 {
-                continue;
-            }
-            if self.facts {
-                units.extend((0..found.supported).map(|_| Observation::failure(turn.label(), "")));
-                units.extend(found.unsupported.iter().map(|(_, note)| Observation::occurrence(turn.label(), note)));
-            } else {
-                units.push(match found.holds(0) {
-                    Ok(()) => Observation::success(turn.label()),
-                    Err(seen) => Observation::failure(turn.label(), seen.words),
-                });
-            }
+/// The units: facts, or answers with facts.
+fn observe(view: &TrialView<'_>, by_fact: bool) -> Vec<Observation> {
+    let mut units = Vec::new();
+    for turn in view.turns {
+        let Some(found) = grounded(view, turn) else { continue };
+        if found.unseen.is_some() || found.supported + found.unsupported.len() == 0 {
+            continue;
         }
-        units
+        if by_fact {
+            units.extend((0..found.supported).map(|_| Observation::failure(turn.label(), "")));
+            units.extend(found.unsupported.iter().map(|(_, note)| Observation::occurrence(turn.label(), note)));
+        } else {
+            units.push(match found.holds(0) {
+                Ok(()) => Observation::success(turn.label()),
+                Err(seen) => Observation::failure(turn.label(), seen.words),
+            });
+        }
     }
+    units
 }
 
 /// Number of supported facts of a text by its source, and the unsupported ones by place.

@@ -100,7 +100,7 @@ fn prospect(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<Prosp
     }
     let gate = Gate {
         bound: match written.kind {
-            GateKind::Confidence => read.target.good_share(metric.quantile()),
+            GateKind::Confidence => read.target.good_share(metric.quantile),
             _ => read.floor.unwrap_or(0.0),
         },
         least: u64::from(written.min_n.unwrap_or(0)).max(1),
@@ -111,13 +111,13 @@ fn prospect(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<Prosp
     if gate.bound <= 0.0 && gate.least <= 1 {
         return None;
     }
-    let counted = || plan.trials.iter().filter(|trial| can_count(plan, of, written, &*metric, trial));
+    let counted = || plan.trials.iter().filter(|trial| can_count(plan, of, written, &metric, trial));
     let population = plan.criteria.estimand == Estimand::Population;
     let n = if population {
         let first = plan.first_alike();
         counted().filter_map(|trial| first.get(&(trial.scenario, trial.case))).collect::<BTreeSet<_>>().len() as u64
     } else {
-        counted().count() as u64 / metric.group().map_or(1, |group| u64::from(group.size.max(1)))
+        counted().count() as u64 / metric.group.map_or(1, |group| u64::from(group.size.max(1)))
     };
     if n == 0 {
         return None;
@@ -133,15 +133,15 @@ pub(crate) fn can_count(
     plan: &Plan,
     of: Option<usize>,
     written: &Criterion,
-    metric: &dyn Metric,
+    metric: &Metric,
     trial: &PlannedTrial,
 ) -> bool {
     let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
     of.is_none_or(|of| of == trial.scenario)
         && written.counts_flow(&trial.lane.flow)
-        && trial.lane.arm == metric.arm()
+        && trial.lane.arm == metric.arm
         && !case.excluded_from.contains_key(&written.id)
-        && metric.applies(case)
+        && (metric.applies)(case)
 }
 
 impl Gate {
