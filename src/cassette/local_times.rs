@@ -3,8 +3,9 @@
 //! Replay really searches the knowledge base, but the duration depends on the machine, so virtual time uses the
 //! recorded one.
 
+use crate::platform::lock::lock;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Durations of a trial's local stages by name, first in, first out.
@@ -26,25 +27,21 @@ impl LocalTimes {
         Self { replaying: true, stages: Mutex::new(stages) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, VecDeque<Duration>>> {
-        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Recorded duration of the next `stage`, zero if none is left; `None` while recording: the caller measures.
     pub(crate) fn take(&self, stage: &str) -> Option<Duration> {
-        self.replaying.then(|| self.lock().get_mut(stage).and_then(VecDeque::pop_front).unwrap_or_default())
+        self.replaying.then(|| lock(&self.stages).get_mut(stage).and_then(VecDeque::pop_front).unwrap_or_default())
     }
 
     /// Notes the duration of a `stage`; no effect in replay.
     pub(crate) fn note(&self, stage: &str, took: Duration) {
         if !self.replaying {
-            self.lock().entry(stage.to_owned()).or_default().push_back(took);
+            lock(&self.stages).entry(stage.to_owned()).or_default().push_back(took);
         }
     }
 
     /// Durations collected so far, or those left in replay.
     pub(crate) fn stages(&self) -> BTreeMap<String, Vec<Duration>> {
-        self.lock().iter().map(|(name, times)| (name.clone(), times.iter().copied().collect())).collect()
+        lock(&self.stages).iter().map(|(name, times)| (name.clone(), times.iter().copied().collect())).collect()
     }
 }
 

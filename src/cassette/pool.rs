@@ -2,8 +2,9 @@
 //! keys. Two services may be sent equal requests.
 
 use super::exchange::Cassette;
+use crate::platform::lock::lock;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Exchanges of a lane that have not been used.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl Pool {
     /// Takes an unused exchange of a service with that key: of several the first that `is_exact`, as requests of one key may
     /// differ in what does not count, such as the ids of calls; otherwise the first.
     pub fn take(&self, service: &str, key: &str, is_exact: impl Fn(usize) -> bool) -> Taken {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         match waiting.get_mut(service).and_then(|keys| keys.get_mut(key)) {
             None => Taken::Unknown,
             Some(left) => {
@@ -51,14 +52,14 @@ impl Pool {
 
     /// Takes the first unused exchange of a service, whatever its key.
     pub fn take_next(&self, service: &str) -> Option<usize> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         let keys = waiting.get_mut(service)?.values_mut();
         keys.filter(|left| !left.is_empty()).min_by_key(|left| left.last().copied())?.pop()
     }
 
     /// Indices of unused exchanges, in order.
     pub fn unused(&self) -> Vec<usize> {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = lock(&self.waiting);
         let mut left: Vec<usize> = waiting.values().flat_map(BTreeMap::values).flatten().copied().collect();
         left.sort_unstable();
         left

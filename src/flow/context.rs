@@ -5,11 +5,12 @@
 use super::{ConversationState, MemoryStore, Observer, SessionStore, Settings, Status};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::lock::lock;
 use crate::provider::faults::Faults;
 use crate::provider::{Attempt, ChatModel, ManagedRetrieval, Refusals, SearchService};
 use crate::trace::{Event, TurnOutcome, What};
 use serde_json::Value;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Time that local work takes: measured in a live run, slept in replay.
@@ -109,7 +110,7 @@ impl AgentContext {
         let at_us = micros(at.saturating_sub(self.started));
         let event = Event { at_us, conversation, turn, what };
         self.notify(&Status::Recorded(&event));
-        self.record().events.push(event);
+        lock(&self.record).events.push(event);
     }
 
     /// Notifies the observer, if there is one.
@@ -127,7 +128,7 @@ impl AgentContext {
 
     /// Takes the ordinal of the next completion within the trial.
     pub fn next_model_call(&self) -> u32 {
-        let mut record = self.record();
+        let mut record = lock(&self.record);
         let ordinal = record.model_calls;
         record.model_calls += 1;
         ordinal
@@ -135,7 +136,7 @@ impl AgentContext {
 
     /// Adds the body of the reply to the end of the conversation's newest turn.
     pub fn replied(&self, conversation: u32, body: impl FnOnce(&TurnOutcome) -> Value) {
-        let mut record = self.record();
+        let mut record = lock(&self.record);
         let mut newest = record.events.iter_mut().rev().filter(|event| event.conversation == conversation);
         let ended =
             newest.find_map(|event| if let What::TurnEnded(ended) = &mut event.what { Some(ended) } else { None });
@@ -146,11 +147,7 @@ impl AgentContext {
 
     /// Takes the events out of the context.
     pub fn take_events(&self) -> Vec<Event> {
-        std::mem::take(&mut self.record().events)
-    }
-
-    fn record(&self) -> MutexGuard<'_, Record> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut lock(&self.record).events)
     }
 }
 

@@ -7,8 +7,9 @@
 //! | `killed-in-STATE` | the process ends after the first text stored in that state of a turn; once per conversation |
 //! | `store-broken` | stored state cannot be read back |
 
+use crate::platform::lock::lock;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Why a store cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,15 +56,11 @@ struct Held {
     killed: BTreeSet<String>,
 }
 
-impl MemoryStore {
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl MemoryStore {}
 
 impl SessionStore for MemoryStore {
     fn save(&self, session: &str, state: &str, text: &str) -> Result<(), StoreError> {
-        let mut held = self.held();
+        let mut held = lock(&self.held);
         held.texts.insert(session.to_owned(), text.to_owned());
         if held.fault.strip_prefix("killed-in-") == Some(state) && held.killed.insert(session.to_owned()) {
             return Err(StoreError::Killed);
@@ -72,7 +69,7 @@ impl SessionStore for MemoryStore {
     }
 
     fn load(&self, session: &str) -> Result<Option<String>, StoreError> {
-        let held = self.held();
+        let held = lock(&self.held);
         let text = held.texts.get(session);
         if held.fault == "store-broken" && text.is_some() {
             return Err(StoreError::Unusable("what it holds is damaged".into()));
@@ -81,12 +78,12 @@ impl SessionStore for MemoryStore {
     }
 
     fn clear(&self, session: &str) -> Result<(), StoreError> {
-        self.held().texts.remove(session);
+        lock(&self.held).texts.remove(session);
         Ok(())
     }
 
     fn declare(&self, fault: &str) {
-        fault.clone_into(&mut self.held().fault);
+        fault.clone_into(&mut lock(&self.held).fault);
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod clock;
 pub(crate) mod distinct_json;
 pub(crate) mod files;
 pub(crate) mod lenient_json;
+pub(crate) mod lock;
 pub(crate) mod loopback;
 pub(crate) mod placeholders;
 pub(crate) mod secrets;

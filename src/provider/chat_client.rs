@@ -6,13 +6,14 @@ use super::wire::Dialect;
 use super::{Access, Attempted, ChatModel, stream};
 use crate::cassette::Redactor;
 use crate::platform::clock::BoxFuture;
+use crate::platform::lock::lock;
 use crate::platform::{lenient_json, secrets};
 use crate::provider::chat::{ChatRequest, ChatResponse, ToolDefinition};
 use crate::settings::Quirks;
 use crate::transport::{HttpRequest, HttpResponse, Service};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A chat model that speaks some dialect.
 pub struct ChatClient {
@@ -56,19 +57,15 @@ impl ChatClient {
 
     fn request(&self, request: &ChatRequest) -> HttpRequest {
         let body = Arc::new(encode(self.dialect, &self.quirks, self.streaming, request, self.written(request)));
-        *self.last() = Some(Last { tools: Arc::clone(&request.tools), body: Arc::clone(&body) });
+        *lock(&self.last) = Some(Last { tools: Arc::clone(&request.tools), body: Arc::clone(&body) });
         let path = self.quirks.path(self.dialect.path(&request.model, self.streaming));
         let request = HttpRequest::new(Service::Model, self.dialect.profile, "POST", path, body);
         HttpRequest { stream: self.streaming.then(|| stream::ended_by(self.dialect)), ..request }
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<Last>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The encoded tools of the last request, if these are the same and that request is no longer in use.
     fn written(&self, request: &ChatRequest) -> Option<Value> {
-        let Last { tools, body } = self.last().take()?;
+        let Last { tools, body } = lock(&self.last).take()?;
         if !Arc::ptr_eq(&tools, &request.tools) || request.passthrough.is_some() {
             return None;
         }

@@ -1,8 +1,9 @@
 //! Prometheus counters since the start of the service, without names of sessions or tenants.
 
+use crate::platform::lock::lock;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Upper bounds of the buckets for a turn's duration, in seconds.
@@ -27,29 +28,25 @@ pub(super) struct UnderWay<'c>(&'c Counters);
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.counts().under_way -= 1;
+        lock(&self.0.0).under_way -= 1;
     }
 }
 
 impl Counters {
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a request answered with that status.
     pub(super) fn answered(&self, status: u16) {
-        *self.counts().requests.entry(status).or_default() += 1;
+        *lock(&self.0).requests.entry(status).or_default() += 1;
     }
 
     /// Counts the start of a turn.
     pub(super) fn begin(&self) -> UnderWay<'_> {
-        self.counts().under_way += 1;
+        lock(&self.0).under_way += 1;
         UnderWay(self)
     }
 
     /// Counts the end of a turn: `answered` or the kind of its error, and its duration.
     pub(super) fn turn(&self, end: &str, took: Duration) {
-        let mut counts = self.counts();
+        let mut counts = lock(&self.0);
         *counts.turns.entry(end.to_owned()).or_default() += 1;
         counts.measured += 1;
         counts.seconds += took.as_secs_f64();
@@ -60,7 +57,7 @@ impl Counters {
 
     /// All counters in Prometheus' text format, with the number of lines missing from the service's log.
     pub(super) fn text(&self, flow: &str, lost: u64) -> String {
-        let counts = self.counts();
+        let counts = lock(&self.0);
         let mut out = String::new();
         let head = |name: &str, kind: &str, help: &str| {
             format!("# HELP ragcheck_{name} {help}\n# TYPE ragcheck_{name} {kind}\n")

@@ -4,6 +4,7 @@
 //! a service that runs for years does not fill the disk. A line that cannot be written does not fail the answer; it is
 //! counted.
 
+use crate::platform::lock::lock;
 use crate::trace::Event;
 use crate::{platform::files, platform::secrets};
 use jiff::Timestamp;
@@ -11,7 +12,7 @@ use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// Maximum size of one log file in bytes.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
@@ -54,7 +55,7 @@ impl EventLog {
     /// Writes one event, with known secrets redacted. A full disk loses the line, not the answer.
     pub(super) fn write(&self, at: Timestamp, session: &str, event: &Event) {
         let line = serde_json::to_string(&Line { at, session, event });
-        let mut open = self.held();
+        let mut open = lock(&self.open);
         let Ok(line) = line else {
             open.lost += 1;
             return;
@@ -73,7 +74,7 @@ impl EventLog {
 
     /// Number of lines that could not be written since the start.
     pub(super) fn lost(&self) -> u64 {
-        self.held().lost
+        lock(&self.open).lost
     }
 
     /// Starts a new file. If that fails, the old one continues: the log matters more than its size limit.
@@ -82,10 +83,6 @@ impl EventLog {
         if let Ok(file) = renamed.and_then(|()| files::append_private(&self.path)) {
             (open.file, open.bytes, open.torn) = (file, 0, false);
         }
-    }
-
-    fn held(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

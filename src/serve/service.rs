@@ -12,6 +12,7 @@ use crate::flow::{Abort, Flow, reply};
 use crate::knowledge::KeywordIndex;
 use crate::platform::clock::{Clock, RealClock};
 use crate::platform::files;
+use crate::platform::lock::lock;
 use crate::provider::{Download, ErrorKind, ProviderError};
 use crate::trace::{Artifact, TurnOutcome, What};
 use crate::trial::SetupError;
@@ -20,7 +21,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
@@ -242,7 +243,7 @@ impl Service {
         };
         let context = self.served.context(&session.id, session.conversation.turns);
         let mut context = context.map_err(|why| broken(why.to_string()))?;
-        context.keywords = Arc::clone(&self.keywords.lock().unwrap_or_else(PoisonError::into_inner));
+        context.keywords = Arc::clone(&lock(&self.keywords));
         let (log, clock) = (Arc::clone(&self.log), Arc::clone(&self.clock));
         context.sessions = Arc::new(session.under_way());
         let context = context.observed_by(Arc::new(Watcher { session: session.id.clone(), log, clock, stream }));
@@ -269,7 +270,7 @@ impl Service {
     /// Removes all sessions and learned entries of a service that is an agent under test.
     pub(super) fn reset(&self) -> Result<(), ApiError> {
         self.sessions.clear().map_err(SessionError::File)?;
-        *self.keywords.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(KeywordIndex::in_memory());
+        *lock(&self.keywords) = Arc::new(KeywordIndex::in_memory());
         Ok(())
     }
 }

@@ -10,6 +10,7 @@
 use super::api::ApiError;
 use super::under_way::UnderWay;
 use crate::flow::{ConversationState, StateError};
+use crate::platform::lock::lock;
 use crate::platform::{files, secrets};
 use axum::http::StatusCode;
 use jiff::Timestamp;
@@ -18,7 +19,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Version of a session's file that this build writes.
@@ -115,10 +116,6 @@ impl Drop for Hold {
     fn drop(&mut self) {
         lock(&self.held).remove(&self.id);
     }
-}
-
-fn lock(held: &Held) -> MutexGuard<'_, BTreeSet<String>> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sessions {

@@ -7,9 +7,10 @@
 use super::pace::Pace;
 use super::{HttpRequest, HttpResponse, Service, Transport, TransportError};
 use crate::platform::clock::{BoxFuture, PausableClock};
+use crate::platform::lock::lock;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::Notify;
 
 /// The budget of one run.
@@ -49,7 +50,7 @@ struct Reservation<'b> {
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        let mut money = self.budget.money.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut money = lock(&self.budget.money);
         let cost = self.cost.unwrap_or(self.dollars);
         money.reserved -= self.dollars;
         money.under_way -= 1;
@@ -90,7 +91,7 @@ impl Budget {
 
     /// US dollars spent and reserved; 0 without a limit in dollars.
     pub fn spent(&self) -> f64 {
-        let money = self.money.lock().unwrap_or_else(PoisonError::into_inner);
+        let money = lock(&self.money);
         money.spent + money.reserved
     }
 
@@ -114,7 +115,7 @@ impl Budget {
                 return None;
             }
             {
-                let mut money = self.money.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut money = lock(&self.money);
                 // Input that a service adds by itself is not in the request: its highest cost so far is the better
                 // estimate.
                 let dollars = money.dearest.get(&service).copied().unwrap_or_default().max(quote);

@@ -37,11 +37,12 @@ pub use crate::cassette::Profile;
 
 use crate::cassette::Chunk;
 use crate::platform::clock::BoxFuture;
+use crate::platform::lock::lock;
 use crate::platform::secrets::query_keys;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Position of an exchange in a recording.
@@ -97,7 +98,7 @@ impl Service {
     }
 
     fn kept(name: &str) -> &'static str {
-        let mut names = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = lock(&DECLARED);
         names.get(name).copied().unwrap_or_else(|| {
             let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
             names.insert(kept);

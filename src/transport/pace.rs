@@ -6,9 +6,10 @@
 //! waits until the allowance per minute has paid it off.
 
 use crate::platform::clock::Clock;
+use crate::platform::lock::lock;
 use crate::settings::PaceLimits;
 use serde_json::Value;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -58,7 +59,7 @@ impl Pace {
     /// Current fraction of the declared rate, in (0, 1].
     #[cfg(test)]
     pub fn share(&self) -> f64 {
-        self.state().share
+        lock(&self.state).share
     }
 
     /// Waits until one more request may be sent.
@@ -79,7 +80,7 @@ impl Pace {
     /// Time of sending, else the time to wait; `None` to wait until a request ends.
     fn ask(&self) -> Result<Duration, Option<Duration>> {
         let now = self.clock.now();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let at_once = match (self.limits.concurrency, state.found) {
             (Some(declared), _) => Some(f64::from(declared) * state.share),
             (None, found) => found,
@@ -101,7 +102,7 @@ impl Pace {
 
     fn too_many(&self, sent: Duration) {
         let now = self.clock.now();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if sent < state.shrunk {
             return;
         }
@@ -113,17 +114,13 @@ impl Pace {
 
     fn went_well(&self, tokens: u64) {
         let now = self.clock.now();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.share = (state.share + GROWTH).min(1.0);
         state.found = state.found.map(|found| found + 1.0 / found);
         if let Some(allowed) = self.limits.tokens_per_minute {
             let share = tokens as f64 / (allowed.max(1) as f64 * state.share);
             state.paid = state.paid.max(now) + MINUTE.mul_f64(share.min(60.0));
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -143,7 +140,7 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let mut state = self.pace.state();
+        let mut state = lock(&self.pace.state);
         state.under_way = state.under_way.saturating_sub(1);
         drop(state);
         self.pace.told.notify_waiters();

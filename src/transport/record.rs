@@ -3,9 +3,10 @@
 use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError, links, sse};
 use crate::cassette::{Chunk, Exchange, Outcome, Redactor, Request};
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::lock::lock;
 use crate::platform::secrets::frame_ends;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 /// Header of a simulator's responses, which are not evidence about a provider.
@@ -59,13 +60,9 @@ impl RecordTransport {
         Arc::clone(&redactor)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Recording> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The exchanges recorded so far, in the order of sending.
     pub fn finish(&self) -> Vec<Exchange> {
-        let mut exchanges = self.kept().exchanges.clone();
+        let mut exchanges = lock(&self.kept).exchanges.clone();
         exchanges.sort_by_key(|exchange| exchange.ordinal);
         for (place, exchange) in exchanges.iter_mut().enumerate() {
             // A request that was not sent leaves no gap: a gap in a file means that an exchange was deleted.
@@ -76,7 +73,7 @@ impl RecordTransport {
 
     /// Origin of the answers, by service: `simulator`, or the name in `providers` and the requested model.
     pub fn recorded_from(&self, providers: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let kept = self.kept();
+        let kept = lock(&self.kept);
         let mut names = BTreeMap::new();
         // A request without a model, such as one for the list of models, says least about the origin.
         let (unnamed, named): (Vec<_>, Vec<_>) =
@@ -95,7 +92,7 @@ impl RecordTransport {
 
     /// Versions of the matching profiles in use.
     pub fn profiles(&self) -> BTreeMap<String, u32> {
-        let kept = self.kept();
+        let kept = lock(&self.kept);
         let used = kept.exchanges.iter().map(|exchange| exchange.profile.as_str());
         used.filter_map(|name| Some((name.to_owned(), *kept.profiles.get(name)?))).collect()
     }
@@ -113,7 +110,7 @@ impl RecordTransport {
         let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
         let (start, at) = (self.clock.now(), request.at);
         let (place, beside) = {
-            let mut kept = self.kept();
+            let mut kept = lock(&self.kept);
             let beside = kept.under_way > 0;
             kept.sent += 1;
             kept.under_way += 1;
@@ -206,13 +203,13 @@ struct Pending<'r> {
 impl Pending<'_> {
     fn simulated(&self) {
         if let Some(exchange) = &self.exchange {
-            self.recorder.kept().simulated.insert(exchange.service.clone(), true);
+            lock(&self.recorder.kept).simulated.insert(exchange.service.clone(), true);
         }
     }
 
     fn settle(&mut self, outcome: Option<Outcome>) {
         let Some(exchange) = self.exchange.take() else { return };
-        let mut kept = self.recorder.kept();
+        let mut kept = lock(&self.recorder.kept);
         kept.under_way -= 1;
         if let Some(outcome) = outcome {
             kept.exchanges.push(Exchange { outcome, ..exchange });

@@ -3,10 +3,11 @@
 use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links};
 use crate::cassette::{self, Cassette, Exchange, Keys, Missed, Outcome, Pool, Redactor, Request, StoredRequest, Taken};
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::lock::lock;
 use crate::platform::secrets;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Duration of an abandoned exchange beyond its recorded wait: longer than any time limit.
@@ -58,7 +59,7 @@ impl ReplayTransport {
 
     /// Takes the keys, for [`ReplayTransport::with_keys`].
     pub(crate) fn take_keys(&self) -> ServiceKeys {
-        std::mem::take(&mut self.keys.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut lock(&self.keys))
     }
 
     /// The recorded exchanges that were not requested, one line each.
@@ -99,11 +100,11 @@ impl ReplayTransport {
 
     /// The first missed requests, each once.
     pub(crate) fn missed(&self) -> Vec<Missed> {
-        self.missed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.missed).clone()
     }
 
     fn key(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> String {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = lock(&self.keys);
         keys.entry(service).or_default().of(request, redactor)
     }
 
@@ -155,7 +156,7 @@ impl ReplayTransport {
             &self.rerecord,
         );
         let cassette::Explanation { message, cause, detail, missed } = explained;
-        let mut known = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.missed);
         if let Some(missed) = missed.filter(|missed| known.len() < MOST_MISSED && !known.contains(missed)) {
             known.push(*missed);
         }

@@ -6,7 +6,8 @@
 use super::order::{Observed, in_recorded_order};
 use super::{HttpRequest, HttpResponse, PlacedResult, Transport, TransportError};
 use crate::platform::clock::{BoxFuture, Clock};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::platform::lock::lock;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// One request with its result.
@@ -69,7 +70,7 @@ struct UnderWay<'t> {
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        let mut state = self.tap.state();
+        let mut state = lock(&self.tap.state);
         state.under_way -= 1;
         if let (Some(asked), Admission::Open) = (self.waits.take(), state.admission) {
             state.abandoned.get_or_insert(asked);
@@ -83,56 +84,52 @@ impl Tap {
         Self { inner, state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, TapState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Exchanges since the last call, in the order of sending; overlapping ones in the order of the recording.
     pub(crate) fn take(&self) -> Vec<Passed> {
-        let passed = std::mem::take(&mut self.state().passed);
+        let passed = std::mem::take(&mut lock(&self.state).passed);
         in_recorded_order(passed).into_iter().map(|one| one.passed).collect()
     }
 
     /// Measures from now when the requests of a turn are sent.
     pub(crate) fn begin_turn(&self, clock: &Arc<dyn Clock>) {
-        self.state().turn = Some((Arc::clone(clock), clock.now()));
+        lock(&self.state).turn = Some((Arc::clone(clock), clock.now()));
     }
 
     /// Refuses all further requests, with a response that says that the turn is over and must not be retried.
     pub(crate) fn close(&self) {
-        self.state().admission = Admission::Closed;
+        lock(&self.state).admission = Admission::Closed;
     }
 
     /// Refuses and counts all requests from now until [`Tap::open`].
     pub(crate) fn end_turn(&self) {
-        self.state().admission = Admission::BetweenTurns;
+        lock(&self.state).admission = Admission::BetweenTurns;
     }
 
     /// Forwards requests again; returns the number refused since [`Tap::end_turn`].
     pub(crate) fn open(&self) -> u32 {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.admission = Admission::Open;
         std::mem::take(&mut state.late)
     }
 
     /// The first request that its sender abandoned before it was answered.
     pub(crate) fn abandoned(&self) -> Option<String> {
-        self.state().abandoned.clone()
+        lock(&self.state).abandoned.clone()
     }
 
     /// Number of requests in flight.
     pub(crate) fn under_way(&self) -> u32 {
-        self.state().under_way
+        lock(&self.state).under_way
     }
 
     /// Number of starts and ends of requests so far.
     pub(crate) fn moment(&self) -> u64 {
-        self.state().moment
+        lock(&self.state).moment
     }
 
     /// Keys found in requests: a name for messages, and the value.
     pub(crate) fn secrets(&self) -> Vec<(String, String)> {
-        self.state().secrets.clone()
+        lock(&self.state).secrets.clone()
     }
 
     async fn pass(&self, request: HttpRequest) -> PlacedResult {
@@ -140,7 +137,7 @@ impl Tap {
             return self.inner.send_placed(request).await;
         }
         let (began, at, mut under_way) = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             for secret in request.secrets() {
                 if !state.secrets.contains(&secret) {
                     state.secrets.push(secret);
@@ -169,7 +166,7 @@ impl Tap {
         let request = HttpRequest { headers: Vec::new(), sent: None, ..request };
         let at = place.and_then(|place| place.at).or(at);
         let passed = Passed { request, result: result.clone(), at };
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.moment += 1;
         let ended = state.moment;
         state.passed.push(Observed { began, ended, place, passed });

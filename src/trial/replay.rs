@@ -8,11 +8,12 @@ use super::outcome::{Finished, aborted, bug, error, foreign, redacted, replayed}
 use super::stages::RecordedStages;
 use crate::cassette::{Cassette, LocalTimes};
 use crate::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
+use crate::platform::lock::lock;
 use crate::provider::RetryPolicy;
 use crate::trace::{TrialEnd, TrialErrorKind};
 use crate::transport::{HttpRequest, HttpResponse, Miss, ReplayTransport, Transport, TransportError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Replays one trial; every failure, panics included, becomes the trial's end.
 pub fn replay(trial: Trial<'_>) -> Finished {
@@ -30,7 +31,7 @@ pub(super) fn replay_from(trial: Trial<'_>, setup: &FlowSetup, cassette: Cassett
     let shared: Arc<dyn Clock> = Arc::new(clock.clone());
     let times = Arc::new(LocalTimes::replaying(cassette.stages.clone()));
     let stages = RecordedStages::replaying(times, Arc::clone(&shared));
-    let keys = setup.keys.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+    let keys = lock(&setup.keys).pop().unwrap_or_default();
     let transport = ReplayTransport::new(cassette, Arc::clone(&shared), trial.rerecord()).with_keys(keys);
     let transport = Arc::new(transport);
     let way = Arc::clone(&transport) as Arc<dyn Transport>;
@@ -55,7 +56,7 @@ pub(super) fn replay_from(trial: Trial<'_>, setup: &FlowSetup, cassette: Cassett
     let trace = if clean && clean_passages { trace } else { redacted(trace, &redactor) };
     let trace = with_outage(trial, trace, &header.recorded_from);
     let unused = if completed { transport.unused() } else { Vec::new() };
-    setup.keys.lock().unwrap_or_else(PoisonError::into_inner).push(transport.take_keys());
+    lock(&setup.keys).push(transport.take_keys());
     Finished { trace, unused, passages, again: None, printed: None }
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn first_request(trial: Trial<'_>) -> Option<HttpRequest> {
     let flow_trial = FlowTrial::new(trial, setup, &transport, shared, stages, trial.planned.seed).ok()?;
     // How the trial ends does not matter, only what it had sent by then.
     let _ = catch_unwind(AssertUnwindSafe(|| block_on(&clock, flow_trial.drive())));
-    probe.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+    lock(&probe.first).take()
 }
 
 /// Whether a trial would search another knowledge base than the recording pins.
@@ -95,7 +96,7 @@ struct Probe {
 
 impl Transport for Probe {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(request);
+        lock(&self.first).get_or_insert(request);
         let words = || "only the first request was asked for".to_owned();
         let miss = Miss { message: words(), cause: words(), detail: Vec::new() };
         Box::pin(std::future::ready(Err(TransportError::Miss(Box::new(miss)))))

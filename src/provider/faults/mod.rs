@@ -12,6 +12,7 @@ pub(crate) use poison::Payload;
 
 use super::{mcp, wire};
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::lock::lock;
 use crate::provider::chat::{Message, Role};
 use crate::settings::fault::Stage;
 use crate::settings::{DeclaredFault, FaultKind};
@@ -19,7 +20,7 @@ use crate::transport::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, S
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The faults of one trial.
@@ -71,23 +72,19 @@ impl Faults {
         any.then(|| Arc::new(Self { armed, poison, clock, limit, state: Mutex::default() }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn land(&self, fault: usize) {
-        *self.state().landed.entry(fault).or_default() += 1;
+        *lock(&self.state).landed.entry(fault).or_default() += 1;
     }
 
     /// Number of times that any fault landed.
     #[cfg(test)]
     pub(crate) fn landings(&self) -> u32 {
-        self.state().landed.values().sum()
+        lock(&self.state).landed.values().sum()
     }
 
     /// What landed, a line each.
     pub(crate) fn landed(&self) -> Vec<String> {
-        let state = self.state();
+        let state = lock(&self.state);
         let lines = state.landed.iter().filter_map(|(place, times)| {
             let fault = self.armed.get(*place)?;
             let times = if *times > 1 { format!(", {times} times") } else { String::new() };
@@ -98,7 +95,7 @@ impl Faults {
 
     /// The faults that never landed, in words.
     pub(crate) fn missed(&self) -> Vec<String> {
-        let state = self.state();
+        let state = lock(&self.state);
         let missed = self.armed.iter().enumerate().filter(|(place, _)| !state.landed.contains_key(place));
         let missed = missed.map(|(_, fault)| format!("{} at {}", fault.fault.as_str(), fault.place()));
         let unread = self.poison.iter().filter(|_| !state.reached);
@@ -121,7 +118,7 @@ impl Faults {
     /// Begins a call of a tool of ours, and counts it. `Some` if it fails at once, after the time that it hangs.
     pub(crate) async fn tool_begins(&self, tool: &str) -> Option<&'static str> {
         let (place, kind) = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             let number = state.calls.entry(tool.to_owned()).or_default();
             *number += 1;
             let found = self.tool_fault(tool, *number);
@@ -149,7 +146,8 @@ impl Faults {
 
     /// Changes the items that the call in progress returns; `contradiction` makes one that contradicts another.
     pub(crate) fn change<T: Clone>(&self, items: &mut Vec<T>, contradiction: impl Fn(&T) -> T) {
-        let Some((place, fault)) = self.state().tool.and_then(|place| Some((place, self.armed.get(place)?))) else {
+        let Some((place, fault)) = lock(&self.state).tool.and_then(|place| Some((place, self.armed.get(place)?)))
+        else {
             return;
         };
         match fault.fault {
@@ -185,7 +183,7 @@ impl Faults {
     /// The fault of the next request to a service.
     fn next(&self, service: Service) -> Option<(usize, &DeclaredFault)> {
         let number = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             let number = state.requests.entry(service).or_default();
             *number += 1;
             *number
@@ -314,7 +312,7 @@ impl FaultTransport {
                 let Some(changed) = changed else { return (placed, result) };
                 faults.land(place);
                 if let Ok(response) = result {
-                    faults.state().unchanged = Some((service, path, body, response));
+                    lock(&faults.state).unchanged = Some((service, path, body, response));
                 }
                 (placed, Ok(changed))
             }
@@ -332,7 +330,7 @@ impl FaultTransport {
 
     async fn forward(&self, request: HttpRequest) -> PlacedResult {
         let kept = {
-            let mut state = self.faults.state();
+            let mut state = lock(&self.faults.state);
             let same = |(service, path, body, _): &(Service, String, Arc<Value>, HttpResponse)| {
                 *service == request.service && *path == request.path && *body == request.body
             };
@@ -346,7 +344,7 @@ impl FaultTransport {
         let Some(payload) = &self.faults.poison else { return self.inner.send_placed(request).await };
         let (reached, leaked) = payload.seen_in(&request);
         {
-            let mut state = self.faults.state();
+            let mut state = lock(&self.faults.state);
             state.reached |= reached;
             state.leaks.extend(leaked.then(|| request.service.as_str()));
         }

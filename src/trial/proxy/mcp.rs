@@ -9,7 +9,8 @@
 use super::admission::Refused;
 use super::desk::Whose;
 use super::refusal::told;
-use super::server::{Slot, UNTRACED, lock, note_withheld, relayed};
+use super::server::{Slot, UNTRACED, note_withheld, relayed};
+use crate::platform::lock::lock;
 use crate::provider::mcp::{self, MCP, Message};
 use crate::transport::{HttpRequest, HttpResponse, Profile, StreamEnd, sse};
 use axum::http::header::{ALLOW, CONTENT_TYPE};

@@ -9,6 +9,7 @@ use super::trace_ids::{TRACEPARENT, Traced, take_base_path};
 use super::{mcp, telemetry};
 use crate::flow::external::TurnSpans;
 use crate::platform::clock::{Clock, RealClock};
+use crate::platform::lock::lock;
 use crate::provider::{ended_by, observed};
 use crate::transport::{
     BROKEN_HEADER, HttpRequest, HttpResponse, SERVICE_ADDRESS, Service, Transport, TransportError, sse,
@@ -26,7 +27,7 @@ use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Key of an agent that has none: it is not handed on, so that the key of the project file is sent.
@@ -138,10 +139,6 @@ impl Drop for Serving {
     fn drop(&mut self) {
         lock(&self.slot).end(self.number);
     }
-}
-
-pub(super) fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Serves connections, and notes those that carry no HTTP/1 request: their clients get no answer that an agent could

@@ -4,6 +4,7 @@
 //! `/v1/metrics` is accepted and not read, because an SDK that is given one address sends all three there.
 
 use super::desk::Desk;
+use crate::platform::lock::lock;
 use crate::trace::spans;
 use crate::trace::text::quote;
 use axum::body::{Body, to_bytes};
@@ -13,7 +14,7 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use flate2::read::MultiGzDecoder;
 use std::io::{self, Read};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Longest export, as sent and unpacked, in bytes.
 const LONGEST: usize = 64 << 20;
@@ -30,7 +31,7 @@ pub(super) async fn take(slot: &Mutex<Desk>, head: &Parts, body: Body) -> Respon
     let (kind, empty) = if is_json { ("application/json", "{}") } else { ("application/x-protobuf", "") };
     let answer = |status: StatusCode| (status, [(CONTENT_TYPE, HeaderValue::from_static(kind))], empty).into_response();
     let refuse = |status: StatusCode, why: String| {
-        let mut desk = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut desk = lock(&slot);
         desk.report(spans::Batch { unread: vec![why], ..spans::Batch::default() });
         answer(status)
     };
@@ -57,7 +58,7 @@ pub(super) async fn take(slot: &Mutex<Desk>, head: &Parts, body: Body) -> Respon
     });
     match read {
         Ok(batch) => {
-            slot.lock().unwrap_or_else(PoisonError::into_inner).report(batch);
+            lock(&slot).report(batch);
             answer(StatusCode::OK)
         }
         Err(why) => refuse(StatusCode::BAD_REQUEST, why.to_string()),

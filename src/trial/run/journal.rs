@@ -20,6 +20,7 @@
 use super::folder::stored_line;
 use super::kept::KeptTraces;
 use crate::plan::{Plan, differences};
+use crate::platform::lock::lock;
 use crate::platform::{files, secrets};
 use crate::trace::{self, PASSAGES, PLAN, PassageWriter, Passages, RUN_AGAIN, TRACES, Trace};
 use crate::trial::Finished;
@@ -30,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Version of `begun.json`.
 const VERSION: u32 = 1;
@@ -248,7 +249,7 @@ impl Journal {
 
     /// Number of finished trials.
     pub(crate) fn finished(&self) -> usize {
-        self.kept.len() + self.written.lock().unwrap_or_else(PoisonError::into_inner).trials.len()
+        self.kept.len() + lock(&self.written).trials.len()
     }
 
     /// Number of times a trial ended in ERROR before the run was resumed.
@@ -258,7 +259,7 @@ impl Journal {
 
     /// Notes that a trial ended in ERROR, so that a resumed run can report how many it ran again.
     pub(crate) fn note_error(&self, trial: &str) -> io::Result<()> {
-        let _alone = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = lock(&self.written);
         let line = serde_json::to_string(trial)? + "\n";
         files::append(self.folder.join(ERRORS))?.write_all(line.as_bytes())
     }
@@ -276,7 +277,7 @@ impl Journal {
         let Finished { trace, passages: found, again, .. } = finished;
         let line = stored(trace)?;
         let again = again.as_deref().map(stored).transpose()?;
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = lock(&self.written);
         let Written { file, length, trials, passages } = &mut *written;
         if passages.add(found)? {
             passages.out().sync_data()?;

@@ -21,6 +21,7 @@ use super::setup::ExternalSetup;
 use super::spans;
 use super::start::{Starts, Unfit};
 use crate::platform::clock::Clock;
+use crate::platform::lock::lock;
 use crate::scenario::external::PORT;
 use crate::trace::{TrialError, TrialErrorKind};
 use crate::trial::TrialMode;
@@ -32,7 +33,7 @@ use process::Start;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use turnstile::Turnstile;
 
 /// Any port of this machine.
@@ -267,10 +268,6 @@ impl Agents {
         proxies.insert(address, Arc::clone(&opened));
         Ok(opened)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]

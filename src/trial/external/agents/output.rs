@@ -1,8 +1,9 @@
 //! What an agent's process prints: its last bytes, in order, for messages and for the trial's file.
 
+use crate::platform::lock::lock;
 use crate::platform::secrets::{self, Redactor};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Bytes of a trial's output that are kept.
@@ -35,7 +36,7 @@ impl Output {
 
     /// Adds bytes, and drops the first ones beyond the limit.
     pub(super) fn add(&self, bytes: &[u8]) {
-        let mut kept = self.lock();
+        let mut kept = lock(&self.0);
         kept.bytes.extend(bytes);
         let beyond = kept.bytes.len().saturating_sub(MOST_KEPT);
         kept.bytes.drain(..beyond);
@@ -44,12 +45,12 @@ impl Output {
 
     /// Forgets what came before a trial.
     pub(super) fn clear(&self) {
-        *self.lock() = OutputTail::default();
+        *lock(&self.0) = OutputTail::default();
     }
 
     /// Everything that is kept, without secrets.
     pub(super) fn text(&self) -> String {
-        let kept = self.lock();
+        let kept = lock(&self.0);
         let bytes: Vec<u8> = kept.bytes.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let text = if kept.dropped { text.split_once('\n').map_or("", |(_, rest)| rest) } else { &text };
@@ -72,10 +73,6 @@ impl Output {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(count)..];
         last.iter().map(|line| line.chars().filter(|one| !one.is_control()).take(LONGEST_LINE).collect()).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OutputTail> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,6 +6,7 @@ use super::mark::Mark;
 use super::output::Output;
 use crate::flow::external::{CRASHED, Fault, Life, NO_REPLY};
 use crate::platform::clock::{BoxFuture, Clock, timeout};
+use crate::platform::lock::lock;
 use crate::scenario::external::PORT;
 use crate::transport::Transport;
 use std::io::ErrorKind;
@@ -14,7 +15,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::process::{Child, Command};
 
@@ -292,7 +293,7 @@ impl Process {
 
     /// How it ended, if it did.
     fn exit(&self) -> Option<String> {
-        let status = self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait().ok()??;
+        let status = lock(&self.child).try_wait().ok()??;
         Some(status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}")))
     }
 }
@@ -342,7 +343,7 @@ impl Drop for Process {
         if let Some(group) = i32::try_from(self.group).ok().and_then(rustix::process::Pid::from_raw) {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
-        let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).start_kill();
+        let _ = lock(&self.child).start_kill();
         self.mark.kill();
     }
 }

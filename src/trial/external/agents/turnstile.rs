@@ -2,9 +2,10 @@
 //! agent forwards the `traceparent` of its turns.
 
 use super::super::setup::ExternalSetup;
+use crate::platform::lock::lock;
 use crate::trial::proxy::{Propagation, Traced};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 /// Lets trials through in the order of request.
@@ -72,7 +73,7 @@ impl Turnstile {
             return Place { taken: None, propagation: None };
         }
         let propagation = setup.filter(|_| !started).and_then(|setup| setup.http.clone()).map(|url| {
-            let mut elsewhere = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut elsewhere = lock(&self.elsewhere);
             Arc::clone(elsewhere.entry(url).or_default())
         });
         // A reset concerns the whole agent: beside others, it would wipe out what they rely on.
@@ -106,8 +107,4 @@ fn admit(shared: &Arc<Mutex<State>>, mut state: MutexGuard<'_, State>) {
             return;
         }
     }
-}
-
-fn lock(state: &Arc<Mutex<State>>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,13 +3,14 @@
 
 use crate::flow::external::{CRASHED, Fault, Life};
 use crate::platform::clock::BoxFuture;
+use crate::platform::lock::lock;
 use crate::trace::{TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 use crate::trial::outcome::error;
 use bytes::Bytes;
 use serde::Deserialize;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -154,7 +155,7 @@ impl Transport for Begun {
                 Said::Early => return Err(broken(ENDED_EARLY)),
             };
             if let Ok(Raised { answer: None, error: Some(raised) }) = serde_json::from_slice(&body) {
-                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+                *lock(&self.raised) = Some(raised);
                 return Err(gone());
             }
             let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
@@ -165,7 +166,7 @@ impl Transport for Begun {
 
 impl Life for Begun {
     fn failure<'l>(&'l self, _: &'l str) -> BoxFuture<'l, Option<Fault>> {
-        let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let raised = lock(&self.raised).clone();
         Box::pin(std::future::ready(raised.map(|message| (CRASHED, message))))
     }
 
@@ -175,5 +176,5 @@ impl Life for Begun {
 }
 
 fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+    lock(&slot).take()
 }

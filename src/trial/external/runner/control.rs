@@ -10,6 +10,7 @@
 
 use super::case::{self, Asked, Open, Said};
 use super::{Cases, Key};
+use crate::platform::lock::lock;
 use crate::platform::loopback;
 use crate::transport::HttpRequest;
 use crate::trial::opened::Setup;
@@ -163,7 +164,7 @@ impl Desk {
         let urls: BTreeMap<String, String> = self.base_urls(Some(&trace)).into_iter().collect();
         let id = id_of(&key);
         {
-            let mut state = self.cases.state();
+            let mut state = lock(&self.cases.state);
             if !state.runs {
                 return Err(over_already());
             }
@@ -179,7 +180,7 @@ impl Desk {
 
     /// Begins a case, or begins it again to verify its recording.
     fn open(&self, key: &Key, questions: Vec<String>) -> Result<Open, Refused> {
-        let mut state = self.cases.state();
+        let mut state = lock(&self.cases.state);
         if !state.runs {
             return Err(over_already());
         }
@@ -218,7 +219,7 @@ impl Desk {
             let why = "send {\"answer\": \"…\"} with what the agent answered, or {\"error\": \"…\"}".to_owned();
             return Err((StatusCode::BAD_REQUEST, why));
         }
-        let ending = key_of(id).and_then(|key| self.cases.state().open.remove_entry(&key));
+        let ending = key_of(id).and_then(|key| lock(&self.cases.state).open.remove_entry(&key));
         let (key, Ending { reply, asked, over }) = ending.ok_or_else(|| not_open(id))?;
         // A trial that has ended, by its time limit for example, says why.
         let _ = reply.send(Said::Reply(body));
@@ -231,7 +232,7 @@ impl Desk {
         let Some(Asked { request, reply }) = asked.recv().await else {
             return Ok((StatusCode::OK, json!({"question": null, "error": why(over).await})));
         };
-        let mut state = self.cases.state();
+        let mut state = lock(&self.cases.state);
         if !state.runs {
             return Err(over_already());
         }
@@ -257,7 +258,7 @@ impl Desk {
     /// Leaves a case out whose test was skipped, also one that could not begin.
     async fn skip(&self, id: &str, why: String) -> Result<(StatusCode, Value), Refused> {
         let open = {
-            let mut state = self.cases.state();
+            let mut state = lock(&self.cases.state);
             let key = key_of(id).ok_or_else(|| not_open(id))?;
             let open = state.open.remove(&key);
             // What was ended before is judged.

@@ -13,6 +13,7 @@ pub(super) use case::{Beginnings, Begun, ENDED_EARLY, NEVER_ENDED};
 use super::agents::{Mark, environment};
 use crate::plan::{Plan, PlannedCase, PlannedTrial, ResolvedCase, trial_seed};
 use crate::platform::clock::{Clock, RealClock, timeout};
+use crate::platform::lock::lock;
 use crate::scenario::Turn;
 use crate::trace::{Arm, EXTERNAL, Lane};
 use crate::trial::run::interrupted;
@@ -20,7 +21,7 @@ use crate::trial::{Finished, Opened, TrialMode};
 use control::Control;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -172,7 +173,7 @@ impl Runner<'_> {
         }
         let mark = Mark::on(&mut command);
         // Before it starts: its first request may be quick.
-        control.cases().state().runs = true;
+        lock(&control.cases().state).runs = true;
         let mut child = command.spawn().map_err(|error| {
             let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
             RunnerError::Start { command: words.join(" "), error }
@@ -231,21 +232,17 @@ impl State {
 }
 
 impl Cases {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends what a runner left open, and waits until no trial runs: those that are recorded wait for a replay.
     async fn runner_ended(&self, clock: &Arc<dyn Clock>) {
-        self.state().close();
-        while self.state().known.values().any(|one| !one.task.is_finished() && !one.beginnings.waits()) {
+        lock(&self.state).close();
+        while lock(&self.state).known.values().any(|one| !one.task.is_finished() && !one.beginnings.waits()) {
             clock.sleep(LOOK).await;
         }
     }
 
     /// Prepares for the second start of the runner; whether a recording needs it.
     fn verify(&self) -> bool {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.verifies = true;
         state.known.values_mut().for_each(|one| one.begun = false);
         state.known.values().any(|one| !one.task.is_finished())
@@ -254,7 +251,7 @@ impl Cases {
     /// Waits for the end of every trial.
     async fn end(&self) -> Ran {
         let mut state = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             state.close();
             std::mem::take(&mut *state)
         };
