@@ -46,10 +46,12 @@ impl Work<'_> {
         transport: Arc<dyn Transport>,
         vars: &Arc<Vars>,
     ) -> Result<Services, Box<TrialError>> {
-        let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(vars)));
+        let below: Arc<dyn Transport> = Arc::new(Unbound { inner: transport, vars: Arc::clone(vars) });
         let held = held(self.trial, mode, clock, &below)?;
         let way = match &held {
-            Some(lane) => Arc::new(Renewed::new(lane.transport(), lane.vars.clone(), Arc::clone(vars))) as _,
+            Some(lane) => {
+                Arc::new(Renewed { inner: lane.transport(), recorded: lane.vars.clone(), vars: Arc::clone(vars) }) as _
+            }
             None => below,
         };
         Ok((way, held))

@@ -66,7 +66,7 @@ impl Work<'_> {
             Some(faults) => FaultTransport::observed(services, Arc::clone(faults)),
             None => services,
         }));
-        let way: Arc<dyn Transport> = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
+        let way: Arc<dyn Transport> = Arc::new(Bound { inner: Arc::clone(&tap) as _, vars: Arc::clone(&vars) });
         let (setup, opened) = (self.outside, self.trial.opened);
         let access = || self.access((self.trial.plan.seed, None));
         let wanted = Wanted { setup, trial: self.trial, mode, fresh, clock: &clock, access: &access };

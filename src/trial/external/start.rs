@@ -10,6 +10,7 @@ use crate::cassette::{self, Cassette, CassetteError, LocalTimes};
 use crate::flow::external::SILENCE;
 use crate::platform::clock::{BoxFuture, Clock, FixedClock};
 use crate::platform::files;
+use crate::platform::lock::lock;
 use crate::trace::{TrialError, TrialErrorKind};
 use crate::transport::{
     HttpRequest, HttpResponse, Miss, Passed, ReplayTransport, Service, Tap, Transport, TransportError,
@@ -22,7 +23,7 @@ use crate::trial::recording::{Recorder, RecordingError, Written};
 use crate::trial::services::LiveAccess;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
@@ -147,7 +148,7 @@ impl Starts {
 
     /// Exchanges of lanes `start` that no process asked for, as messages.
     pub(super) fn unused(&self) -> Vec<String> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.known);
         // No process is being started any more.
         let lanes = known.values().filter_map(|lane| lane.try_lock().ok());
         lanes.flat_map(|mut lane| lane.unused.take().unwrap_or_default()).collect()
@@ -164,7 +165,7 @@ impl Starts {
             return Ok(Beginning { wanted, tap, way, vars, answers: Answers::Services });
         }
         let key = (trial.planned.scenario, trial.planned.lane.variant.clone());
-        let known = Arc::clone(self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        let known = Arc::clone(lock(&self.known).entry(key).or_default());
         let mut held = Arc::clone(&known).lock_owned().await;
         let mut earlier = false;
         if !held.is_settled {
@@ -194,7 +195,7 @@ impl Starts {
             None => Arc::new(Unrecorded { record: trial.record_start() }),
         };
         let tap = Arc::new(Tap::new(below));
-        let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
+        let way = Arc::new(Bound { inner: Arc::clone(&tap) as _, vars: Arc::clone(&vars) });
         Ok(Beginning { wanted, tap, way, vars, answers: Answers::Lane { replay, known, earlier } })
     }
 }
@@ -204,7 +205,7 @@ fn record<'w>(wanted: &'w Wanted<'w>, known: OwnedMutexGuard<Known>) -> Result<B
     let (trial, setup) = (wanted.trial, wanted.setup);
     let LiveAccess { clock, transport } = (wanted.access)()?;
     let vars = Arc::new(Vars::new(setup.patterns.clone(), BTreeMap::new()));
-    let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
+    let below: Arc<dyn Transport> = Arc::new(Unbound { inner: transport, vars: Arc::clone(&vars) });
     let path = trial.start_file();
     let mut subject = setup.subject(trial);
     trial.opened.shown(&path).clone_into(&mut subject.shown);
@@ -213,7 +214,7 @@ fn record<'w>(wanted: &'w Wanted<'w>, known: OwnedMutexGuard<Known>) -> Result<B
     (subject.tested, subject.seed, subject.stopping) = (String::new(), trial.plan.seed, None);
     let recorder = Recorder::begin(subject, below, &clock, Arc::new(trial.opened.redactor()));
     let tap = Arc::new(Tap::new(recorder.transport()));
-    let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
+    let way = Arc::new(Bound { inner: Arc::clone(&tap) as _, vars: Arc::clone(&vars) });
     Ok(Beginning { wanted, tap, way, vars, answers: Answers::Recorded { recorder: Box::new(recorder), known } })
 }
 

@@ -8,6 +8,7 @@
 //! agent sees the recorded one and says it again, which is understood as well.
 
 use crate::platform::clock::BoxFuture;
+use crate::platform::lock::lock;
 use crate::scenario::external::IN_PATH;
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport, TransportError, raw};
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use regex::Regex;
 use serde_json::{Number, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Values shorter than this are not bound: exchanging them would tear ordinary words apart.
 const SHORTEST: usize = 4;
@@ -44,13 +45,9 @@ impl Vars {
         Self { patterns, recorded, generated: Mutex::default() }
     }
 
-    fn generated(&self) -> MutexGuard<'_, BTreeMap<String, Vec<String>>> {
-        self.generated.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What the agent has generated so far, by name, in order of appearance.
     pub(crate) fn values(&self) -> BTreeMap<String, Vec<String>> {
-        self.generated().clone()
+        lock(&self.generated).clone()
     }
 
     /// The body with a numbered name in place of each value.
@@ -85,7 +82,7 @@ impl Vars {
 
     /// Keeps the values of a pattern in a text.
     fn note(&self, pattern: &Pattern, text: &str) {
-        let mut generated = self.generated();
+        let mut generated = lock(&self.generated);
         for value in pattern.values(text).filter(|value| value.chars().count() >= SHORTEST) {
             let known = generated.entry(pattern.name.clone()).or_default();
             let of_old = self.recorded.get(&pattern.name).is_some_and(|old| old.iter().any(|one| one == value));
@@ -108,7 +105,7 @@ impl Vars {
 
     /// Values of the agent and of the recording, with their numbered names.
     fn names(&self) -> Vec<(String, String)> {
-        let generated = self.generated();
+        let generated = lock(&self.generated);
         let values = generated.iter().chain(&self.recorded);
         let pairs = values
             .flat_map(|(name, values)| values.iter().enumerate().map(move |(n, value)| (value.clone(), slot(name, n))));
@@ -117,7 +114,7 @@ impl Vars {
 
     /// A bound body with the agent's own values again: what a live service is sent.
     pub(crate) fn unbind(&self, body: &Value) -> Value {
-        replaced_in(body, &slots(&self.generated()))
+        replaced_in(body, &slots(&lock(&self.generated)))
     }
 
     /// A bound body with the values of the recording: what a trace tells. While recording, those are the agent's.
@@ -133,7 +130,7 @@ impl Vars {
     }
 
     fn recorded_slots(&self) -> Vec<(String, String)> {
-        if self.recorded.is_empty() { slots(&self.generated()) } else { slots(&self.recorded) }
+        if self.recorded.is_empty() { slots(&lock(&self.generated)) } else { slots(&self.recorded) }
     }
 
     /// Replayed bytes with the values that the agent generated today.
@@ -147,7 +144,7 @@ impl Vars {
 
     /// Recorded values with those of today that take their place.
     fn pairs(&self, recorded: &BTreeMap<String, Vec<String>>) -> Vec<(String, String)> {
-        let generated = self.generated();
+        let generated = lock(&self.generated);
         let pairs = recorded.iter().flat_map(|(name, old)| {
             let new = generated.get(name).map_or(&[][..], Vec::as_slice);
             old.iter().zip(new).filter(|(old, new)| old != new).map(|(old, new)| (old.clone(), new.clone()))
@@ -288,15 +285,8 @@ fn replaced_in(value: &Value, pairs: &[(String, String)]) -> Value {
 
 /// Binds requests on their way to `inner`, and puts today's values back into what comes from there.
 pub(crate) struct Bound {
-    inner: Arc<dyn Transport>,
-    vars: Arc<Vars>,
-}
-
-impl Bound {
-    /// Before `inner`.
-    pub(crate) fn new(inner: Arc<dyn Transport>, vars: Arc<Vars>) -> Self {
-        Self { inner, vars }
-    }
+    pub(crate) inner: Arc<dyn Transport>,
+    pub(crate) vars: Arc<Vars>,
 }
 
 impl Transport for Bound {
@@ -314,16 +304,10 @@ impl Transport for Bound {
 
 /// Puts today's values into the answers of a recording that is held.
 pub(crate) struct Renewed {
-    inner: Arc<dyn Transport>,
-    recorded: BTreeMap<String, Vec<String>>,
-    vars: Arc<Vars>,
-}
-
-impl Renewed {
-    /// Behind it, `inner` answers with values that were `recorded`.
-    pub(crate) fn new(inner: Arc<dyn Transport>, recorded: BTreeMap<String, Vec<String>>, vars: Arc<Vars>) -> Self {
-        Self { inner, recorded, vars }
-    }
+    pub(crate) inner: Arc<dyn Transport>,
+    /// The values in the answers of `inner`.
+    pub(crate) recorded: BTreeMap<String, Vec<String>>,
+    pub(crate) vars: Arc<Vars>,
 }
 
 impl Transport for Renewed {
@@ -338,22 +322,15 @@ impl Transport for Renewed {
 
 /// Gives bound requests their values again, on their way to a live service.
 pub(crate) struct Unbound {
-    inner: Arc<dyn Transport>,
-    vars: Arc<Vars>,
-}
-
-impl Unbound {
-    /// Before `inner`.
-    pub(crate) fn new(inner: Arc<dyn Transport>, vars: Arc<Vars>) -> Self {
-        Self { inner, vars }
-    }
+    pub(crate) inner: Arc<dyn Transport>,
+    pub(crate) vars: Arc<Vars>,
 }
 
 impl Transport for Unbound {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         Box::pin(async move {
             let body = self.vars.unbind(&request.body);
-            let path = replaced(&request.path, &slots(&self.vars.generated())).into_owned();
+            let path = replaced(&request.path, &slots(&lock(&self.vars.generated))).into_owned();
             // A value of the recording that the agent said again is today's to a live service.
             let sent = request.sent.filter(|sent| raw::packed(sent, &mut None) == body);
             self.inner.send(HttpRequest { path, body: body.into(), sent, ..request }).await
