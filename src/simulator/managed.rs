@@ -119,15 +119,6 @@ pub(super) struct Answered {
     pub fails: bool,
 }
 
-/// The first failure that matches, by its index in the file.
-pub(super) fn failing<'b>(
-    behaviour: &'b ManagedBehaviour,
-    caller: Caller<'_>,
-    query: &str,
-) -> Option<(usize, &'b Failure)> {
-    behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(query, caller))
-}
-
 /// Answers one question.
 pub(super) fn ask(behaviour: &ManagedBehaviour, seed: u64, caller: Caller<'_>, request: &AskRequest) -> Answered {
     let query = request.query.as_str();

@@ -133,8 +133,7 @@ mod tests {
     fn annotations_count_characters_not_bytes() {
         let page = Page { title: "T".into(), url: "https://example.org/".into(), snippet: "s".into(), date: None };
         let pages = [page];
-        let found =
-            SearchAnswer { answer: "Öl für 3 € [1].", results: &pages, latency: Duration::ZERO, failure: None };
+        let found = SearchAnswer { answer: "Öl für 3 € [1].", results: &pages, latency: Duration::ZERO };
         let body = write_agent(&AgentBody { model: "m".into(), question: "q".into() }, &found, "1");
         let mark = &body["output"][1]["content"][0]["annotations"][0];
         assert_eq!((mark["start_index"].as_u64(), mark["end_index"].as_u64()), (Some(11), Some(14)));

@@ -1,6 +1,6 @@
 //! The simulated search service: the first topic that matches the query answers.
 
-use super::behaviour::{Caller, FailTimes, Page, SearchBehaviour};
+use super::behaviour::{Caller, Page, SearchBehaviour};
 use super::dice::Dice;
 use std::time::Duration;
 
@@ -12,8 +12,6 @@ pub(super) struct SearchAnswer<'a> {
     pub results: &'a [Page],
     /// Response time.
     pub latency: Duration,
-    /// Failure that comes first: its index in the file, its status, and its frequency.
-    pub failure: Option<(usize, u16, FailTimes)>,
 }
 
 /// Answer if no topic matches.
@@ -21,11 +19,9 @@ const NOTHING: &str = "No reliable source was found for this question.";
 
 pub(super) fn ask<'a>(behaviour: &'a SearchBehaviour, seed: u64, caller: Caller<'_>, query: &str) -> SearchAnswer<'a> {
     let topic = behaviour.topics.iter().find(|topic| topic.when.holds(query, caller));
-    let failure = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(query, caller));
     SearchAnswer {
         answer: topic.map_or(NOTHING, |topic| topic.answer.as_str()),
         results: topic.map_or(&[], |topic| topic.results.as_slice()),
         latency: behaviour.latency.draw(&Dice::new(seed, &["search", caller.seed, query])),
-        failure: failure.map(|(at, failure)| (at, failure.status, failure.times)),
     }
 }

@@ -9,10 +9,11 @@
 //! continue by the id of an answer.
 
 use super::api::{self, Api};
-use super::behaviour::{Behaviour, Caller, FailTimes, Pace};
+use super::behaviour::{self, Behaviour, Caller, FailTimes, Pace};
 use super::dice::Dice;
 use super::{aliases, embed, judge, managed, model, perplexity, search};
 use crate::platform::clock::Clock;
+use crate::platform::lock::lock;
 use crate::platform::loopback;
 use crate::provider::chat::{Message, Role, ToolDefinition};
 use crate::provider::wire::{Dialect, embeddings, nuclia_ask, openai_chat};
@@ -30,7 +31,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Header with the behaviour's name on every response.
@@ -170,15 +171,28 @@ impl Server {
 
     /// The conversation that ends with the answer of that id.
     fn conversation(&self, id: &str) -> Option<Conversation> {
-        self.conversations.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        lock(&self.conversations).get(id).cloned()
     }
 
     fn keep(&self, id: String, conversation: Conversation) {
-        let mut kept = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.conversations);
         if kept.len() >= MOST_CONVERSATIONS {
             kept.clear();
         }
         kept.insert(id, conversation);
+    }
+
+    /// The status of the failure that a behaviour file declares for what is asked, while it is not used up.
+    fn failure(
+        &self,
+        service: &str,
+        declared: &[behaviour::Failure],
+        asked: &str,
+        caller: Caller<'_>,
+    ) -> Option<StatusCode> {
+        let (at, failure) = declared.iter().enumerate().find(|(_, failure)| failure.when.holds(asked, caller))?;
+        let fails = self.fails(format!("{service}/{at}/{}", caller.seed), failure.times);
+        fails.then(|| StatusCode::from_u16(failure.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE))
     }
 
     /// Whether the next answer to `key` is still one of `times` failures in a row.
@@ -187,7 +201,7 @@ impl Server {
         if times == 0 {
             return false;
         }
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = lock(&self.failed);
         let count = failed.entry(key.clone()).or_default();
         *count += 1;
         let still = *count <= times;
@@ -299,10 +313,7 @@ async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Byte
     };
     let caller = caller_of(&headers);
     let found = search::ask(&server.behaviour.search, server.behaviour.seed, caller, request.asked());
-    if let Some((at, status, times)) = found.failure
-        && server.fails(format!("search/{at}/{}", caller.seed), times)
-    {
-        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    if let Some(status) = server.failure("search", &server.behaviour.search.failures, request.asked(), caller) {
         let kind = if status == StatusCode::TOO_MANY_REQUESTS { "rate_limit_exceeded" } else { "service_unavailable" };
         let body = perplexity::write_error(kind, "The search service cannot answer at the moment.");
         return server.fail(status, found.latency / 8, &body).await;
@@ -323,11 +334,7 @@ async fn vectors(State(server): State<Arc<Server>>, headers: HeaderMap, body: By
     let caller = caller_of(&headers);
     let (vectors, latency) = embed::embed(behaviour, server.behaviour.seed, caller.seed, &request.inputs);
     let first = request.inputs.first().map_or("", String::as_str);
-    let failing = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(first, caller));
-    if let Some((at, failure)) = failing
-        && server.fails(format!("embeddings/{at}/{}", caller.seed), failure.times)
-    {
-        let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    if let Some(status) = server.failure("embeddings", &behaviour.failures, first, caller) {
         let body = perplexity::write_error("service_unavailable", "No embeddings can be made at the moment.");
         return server.fail(status, latency / 8, &body).await;
     }
@@ -353,10 +360,7 @@ async fn ask(State(server): State<Arc<Server>>, Path(kb): Path<String>, headers:
     };
     let caller = caller_of(&headers);
     let answered = managed::ask(behaviour, server.behaviour.seed, caller, &request);
-    if let Some((at, failure)) = managed::failing(behaviour, caller, &request.query)
-        && server.fails(format!("managed/{at}/{}", caller.seed), failure.times)
-    {
-        let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    if let Some(status) = server.failure("managed", &behaviour.failures, &request.query, caller) {
         let body = json!({"detail": "The service cannot answer at the moment."});
         return server.fail(status, answered.latency / 8, &body).await;
     }
