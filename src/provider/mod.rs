@@ -40,7 +40,7 @@ pub(crate) use wire::nuclia_ask::{AskAnswer, AskRequest, AskStatus, Paragraph};
 
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::chat::{ChatRequest, ChatResponse, Usage};
-use crate::transport::{Held, HttpRequest, HttpResponse, Miss, Service, Transport};
+use crate::transport::{Held, HttpRequest, HttpResponse, Miss, Service, Transport, TransportError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +89,17 @@ impl ErrorKind {
             Self::Timeout => "timeout",
             Self::Malformed => "malformed",
             Self::HtmlPage => "html_page",
+        }
+    }
+
+    /// Kind of a request without a response; `None` if it was not sent.
+    pub(crate) fn of_transport(error: &TransportError) -> Option<Self> {
+        match error {
+            TransportError::Connection { .. } | TransportError::Faulted { timed_out: false, .. } => {
+                Some(Self::Connection)
+            }
+            TransportError::Timeout { .. } | TransportError::Faulted { timed_out: true, .. } => Some(Self::Timeout),
+            TransportError::Miss(_) | TransportError::Invalid { .. } | TransportError::Withheld { .. } => None,
         }
     }
 

@@ -210,15 +210,7 @@ fn read<T>(
     let (took, status, result) = match answer {
         Ok(response) => (response.took, Some(response.status), decode(response)),
         Err(error) => {
-            let kind = match error {
-                TransportError::Connection { .. } | TransportError::Faulted { timed_out: false, .. } => {
-                    ErrorKind::Connection
-                }
-                TransportError::Timeout { .. } | TransportError::Faulted { timed_out: true, .. } => ErrorKind::Timeout,
-                TransportError::Miss(_) | TransportError::Invalid { .. } | TransportError::Withheld { .. } => {
-                    ErrorKind::BadRequest
-                }
-            };
+            let kind = ErrorKind::of_transport(error).unwrap_or(ErrorKind::BadRequest);
             (error.took(), None, Err(Failure { kind, status: None, message: error.to_string() }))
         }
     };

@@ -5,8 +5,9 @@
 
 use super::{Attempt, ErrorKind, wire};
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::lock::lock;
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError, held};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Transport that keeps the attempts that failed since the last success.
@@ -32,7 +33,7 @@ impl Refusals {
     /// Attempts sent at `from` (by the clock) or later that failed, without a success since. Empty if most of the time
     /// until now was spent in the request in flight, which was not refused.
     pub(crate) fn since(&self, from: Duration) -> Vec<Attempt> {
-        let (now, kept) = (self.clock.now(), self.kept());
+        let (now, kept) = (self.clock.now(), lock(&self.kept));
         let refused = kept.under_way.unwrap_or(now).saturating_sub(from);
         if refused * 2 < now.saturating_sub(from) {
             return Vec::new();
@@ -40,21 +41,17 @@ impl Refusals {
         kept.failed.iter().filter(|(at, _)| *at >= from).map(|(_, attempt)| attempt.clone()).collect()
     }
 
-    fn kept(&self) -> MutexGuard<'_, ServiceAttempts> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         let at = self.clock.now();
-        self.kept().under_way = Some(at);
+        lock(&self.kept).under_way = Some(at);
         let service = request.service;
         let result = self.transport.send(request).await;
-        self.kept().under_way = None;
+        lock(&self.kept).under_way = None;
         let held = result.as_ref().ok().and_then(held);
         let (status, cause, took, declared_fault) = match &result {
             Ok(response) if response.status < 400 => {
                 let Some(kind) = wire::reported_kind(&response.body) else {
-                    self.kept().failed.clear();
+                    lock(&self.kept).failed.clear();
                     return result;
                 };
                 (Some(response.status), kind, response.took, false)
@@ -63,17 +60,13 @@ impl Refusals {
                 let kind = wire::error_kind(response.status, &String::from_utf8_lossy(&response.body));
                 (Some(response.status), kind, response.took, response.header(DECLARED_FAULT_HEADER).is_some())
             }
-            Err(TransportError::Timeout { after }) => (None, ErrorKind::Timeout, *after, false),
-            Err(TransportError::Faulted { timed_out, took }) => {
-                (None, if *timed_out { ErrorKind::Timeout } else { ErrorKind::Connection }, *took, true)
-            }
-            Err(TransportError::Connection { took, .. }) => (None, ErrorKind::Connection, *took, false),
-            Err(TransportError::Miss(_) | TransportError::Invalid { .. } | TransportError::Withheld { .. }) => {
-                return result;
+            Err(error) => {
+                let Some(kind) = ErrorKind::of_transport(error) else { return result };
+                (None, kind, error.took(), matches!(error, TransportError::Faulted { .. }))
             }
         };
         let attempt = Attempt { declared_fault, held, ..Attempt::new(service, status, Some(cause), took) };
-        self.kept().failed.push((at, attempt));
+        lock(&self.kept).failed.push((at, attempt));
         result
     }
 }
@@ -129,8 +122,8 @@ mod tests {
         let refusals = Refusals::new(Arc::new(Script(Mutex::default())), Arc::new(clock.clone()));
         let cause = Some(ErrorKind::RateLimit);
         let attempt = Attempt::new(crate::transport::Service::Model, Some(429), cause, Duration::ZERO);
-        refusals.kept().failed.push((Duration::ZERO, attempt));
-        refusals.kept().under_way = Some(Duration::from_secs(2));
+        lock(&refusals.kept).failed.push((Duration::ZERO, attempt));
+        lock(&refusals.kept).under_way = Some(Duration::from_secs(2));
         let after = |seconds: u64| {
             block_on(&clock, clock.sleep(Duration::from_secs(seconds))).expect("no deadlock");
             refusals.since(Duration::ZERO).len()

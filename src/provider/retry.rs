@@ -66,26 +66,23 @@ pub(super) async fn attempt<T>(
     loop {
         let request = request();
         let service = request.service;
-        let (mut declared_fault, mut blank, mut mark) = (false, false, None);
+        let declared_fault;
+        let (mut blank, mut mark) = (false, None);
         let (failure, took, asked) = match transport.send(request).await {
             Err(TransportError::Miss(miss)) => {
                 attempts.push(Attempt::new(service, None, None, Duration::ZERO));
                 return Attempted { result: Err(ProviderError::Miss(miss)), attempts };
             }
-            Err(TransportError::Invalid { message } | TransportError::Withheld { message }) => {
-                (Failure { kind: ErrorKind::BadRequest, status: None, message }, Duration::ZERO, Asked::Nothing)
-            }
-            Err(error @ TransportError::Timeout { after }) => {
-                let failure = Failure { kind: ErrorKind::Timeout, status: None, message: error.to_string() };
-                (failure, after, Asked::Nothing)
-            }
-            Err(error @ TransportError::Faulted { timed_out, took }) => {
-                declared_fault = true;
-                let kind = if timed_out { ErrorKind::Timeout } else { ErrorKind::Connection };
-                (Failure { kind, status: None, message: error.to_string() }, took, Asked::Nothing)
-            }
-            Err(TransportError::Connection { message, took }) => {
-                (Failure { kind: ErrorKind::Connection, status: None, message }, took, Asked::Nothing)
+            Err(error) => {
+                declared_fault = matches!(error, TransportError::Faulted { .. });
+                let (kind, took) = (ErrorKind::of_transport(&error).unwrap_or(ErrorKind::BadRequest), error.took());
+                let message = match error {
+                    TransportError::Connection { message, .. }
+                    | TransportError::Invalid { message }
+                    | TransportError::Withheld { message } => message,
+                    other => other.to_string(),
+                };
+                (Failure { kind, status: None, message }, took, Asked::Nothing)
             }
             Ok(response) => match decode(&response) {
                 Ok(value) => {
