@@ -7,10 +7,10 @@
 
 use super::anthropic_messages_stream::Assembler as Blocks;
 use super::assembler::Assembler;
-use super::document::{Reader, ToolShape, WireError, plus, put, small, text, tokens};
+use super::document::{Reader, ToolShape, WireError, put, small, text, usage_beside_cache};
 use super::{Dialect, USUAL, anthropic_messages_blocks as blocks, ending, passthrough};
 use crate::cassette::{Layout, Place, Profile};
-use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice, Usage};
+use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice};
 use crate::settings::Auth;
 use serde_json::{Map, Value, json};
 
@@ -211,18 +211,12 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
         content: message.0.content,
         calls: message.0.calls,
         refusal,
-        usage: usage(body),
+        usage: usage_beside_cache(body, USAGE),
     })
 }
 
-fn usage(body: &Value) -> Usage {
-    let Some(usage) = body.get("usage") else { return Usage::default() };
-    let cached = tokens(usage, "/cache_read_input_tokens");
-    let written = tokens(usage, "/cache_creation_input_tokens").filter(|tokens| *tokens > 0);
-    // Anthropic counts cache reads and writes separately from the input.
-    let input = tokens(usage, "/input_tokens").and_then(|input| plus(plus(Some(input), cached), written));
-    Usage { input, cached, written, output: tokens(usage, "/output_tokens") }
-}
+/// Members of an answer's usage.
+const USAGE: [&str; 4] = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
 
 /// Server tools have a dated type; ours have none, or `custom`.
 fn is_function(tool: &Value) -> bool {

@@ -5,11 +5,11 @@
 //! are authorized by a Bedrock API key; there are no signatures here.
 
 use super::assembler::{Assemble, Assembler};
-use super::document::{Reader, WireError, plus, put, small, text, tokens, with_member};
+use super::document::{Reader, WireError, put, small, text, usage_beside_cache, with_member};
 use super::framing::Framing;
 use super::{Dialect, USUAL, bedrock_converse_blocks as blocks, passthrough};
 use crate::cassette::{Layout, Place, Profile};
-use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Role, ToolChoice, ToolDefinition, Usage};
+use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Role, ToolChoice, ToolDefinition};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -225,18 +225,12 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
         content: message.content,
         refusal: None,
         calls: message.calls,
-        usage: usage(body),
+        usage: usage_beside_cache(body, USAGE),
     })
 }
 
-fn usage(body: &Value) -> Usage {
-    let Some(usage) = body.get("usage") else { return Usage::default() };
-    let cached = tokens(usage, "/cacheReadInputTokens");
-    let written = tokens(usage, "/cacheWriteInputTokens").filter(|tokens| *tokens > 0);
-    // Reads and writes of the cache are counted separately from the input.
-    let input = tokens(usage, "/inputTokens").and_then(|input| plus(plus(Some(input), cached), written));
-    Usage { input, cached, written, output: tokens(usage, "/outputTokens") }
-}
+/// Members of an answer's usage.
+const USAGE: [&str; 4] = ["inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens", "outputTokens"];
 
 /// Assembles the events of a stream, each under its type.
 #[derive(Debug, Default)]
@@ -294,9 +288,8 @@ mod tests {
 
     #[test]
     fn cached_tokens_are_part_of_the_input() {
-        let usage = usage(
-            &json!({"usage": {"inputTokens": 3, "outputTokens": 2, "cacheReadInputTokens": 10, "cacheWriteInputTokens": 4}}),
-        );
+        let body = json!({"usage": {"inputTokens": 3, "outputTokens": 2, "cacheReadInputTokens": 10, "cacheWriteInputTokens": 4}});
+        let usage = usage_beside_cache(&body, USAGE);
         assert_eq!((usage.input, usage.cached, usage.output), (Some(17), Some(10), Some(2)));
     }
 }

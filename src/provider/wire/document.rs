@@ -1,7 +1,7 @@
 //! Reads JSON documents, with errors that name the position.
 
 use crate::provider::ErrorKind;
-use crate::provider::chat::ToolDefinition;
+use crate::provider::chat::{ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
 
 /// Reason why a document could not be translated.
@@ -92,6 +92,14 @@ pub(super) fn text<'a>(map: &'a Map<String, Value>, key: &str) -> &'a str {
 /// Reads a number of tokens; negative and fractional ones count as missing.
 pub(super) fn tokens(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
+}
+
+/// Usage of a service that counts reads and writes of its cache separately from the input; `names` are its members for
+/// input, reads, writes and output.
+pub(super) fn usage_beside_cache(body: &Value, names: [&str; 4]) -> Usage {
+    let [input, cached, written, output] = names.map(|name| body.get("usage")?.get(name)?.as_u64());
+    let written = written.filter(|tokens| *tokens > 0);
+    Usage { input: input.and_then(|input| plus(plus(Some(input), cached), written)), cached, written, output }
 }
 
 /// Sum of the known numbers; `None` if neither is known.
