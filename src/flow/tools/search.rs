@@ -7,6 +7,7 @@ use crate::knowledge::{Found, KnowledgeBase, Passage, Search, excerpt};
 use crate::provider::Attempt;
 use crate::provider::faults::contradiction;
 use crate::trace::{Hit, SearchResult, ToolResult};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Characters of a passage in the trace; the run folder holds the whole passage.
@@ -106,4 +107,19 @@ pub(in crate::flow) fn output(
 pub(in crate::flow) fn result(query: String, kb_id: String, hits: Vec<Hit>) -> ToolResult {
     let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
     ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None })
+}
+
+/// The score of a passage in a tool message depends only on its rank, 1 for the first, so that adding an unrelated
+/// document changes no message.
+pub(in crate::flow) fn score_of_rank(rank: u32) -> f64 {
+    (100.0 / f64::from(rank)).round() / 100.0
+}
+
+/// The tool message of passages that are numbered from 1. It is JSON, so that no text can pose as the next passage.
+pub(in crate::flow) fn numbered(chunks: impl Iterator<Item = Value>) -> String {
+    let chunks: Vec<Value> = chunks.collect();
+    if chunks.is_empty() {
+        return json!({"chunks": chunks, "note": "Nothing was found."}).to_string();
+    }
+    json!({ "chunks": chunks }).to_string()
 }

@@ -76,16 +76,14 @@ fn document(found: Found) -> Document {
     Document { id: found.passage.id, title: found.passage.title, text: found.passage.text }
 }
 
-/// Passages in the tool message, numbered from 1. They are JSON, so that no text can pose as the next passage.
+/// Passages in the tool message.
 pub(in crate::flow::react) fn for_model(documents: &[Document]) -> String {
-    let chunks: Vec<Value> = (1..)
-        .zip(documents)
-        .map(|(number, one): (u32, _)| json!({"number": number, "id": one.id, "title": one.title, "text": one.text}))
-        .collect();
-    if chunks.is_empty() {
-        return json!({"chunks": chunks, "note": "Nothing was found."}).to_string();
-    }
-    json!({ "chunks": chunks }).to_string()
+    let documents = (1..).zip(documents);
+    search::numbered(
+        documents.map(
+            |(number, one): (u32, _)| json!({"number": number, "id": one.id, "title": one.title, "text": one.text}),
+        ),
+    )
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use crate::flow::tools::search::{self, EXCERPT, Searched};
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Sent, Tool, ToolError, guard};
 use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBases, LearnedHit, excerpt};
 use crate::trace::{Hit, Learned, Role, SearchResult, ToolResult};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -56,23 +55,12 @@ impl KnowledgeBaseSearch {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
-struct FoundHit {
-    /// The passage's id, or the learned entry's.
-    id: String,
-    /// Title of the document, or the query from which the entry was learned.
-    title: String,
-    text: String,
-    /// Raw score of its index; for a learned entry, the number of matched keywords.
-    raw_score: f64,
-    /// The learned entry, if the hit is one.
-    learned: Option<LearnedHit>,
-}
-
+/// What a search gives.
 #[derive(Debug, Clone, PartialEq)]
 struct SearchHits {
-    /// Hits shown to the model, best first.
-    hits: Vec<FoundHit>,
+    /// Hits shown to the model, best first, with their whole text. A learned entry has the query from which it was learned
+    /// as its title, and the number of matched keywords as its score.
+    hits: Vec<(Hit, String)>,
     /// Ids that the same search returns without learned entries.
     without_learned: Vec<String>,
 }
@@ -88,29 +76,18 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
     let found = found?;
     let citable = &mut scope.memory.citable;
     citable.searched = true;
-    citable.internal.extend(found.hits.iter().map(|hit| hit.id.clone()));
-    let learned = || found.hits.iter().filter_map(|hit| hit.learned.as_ref());
-    citable.external.extend(learned().flat_map(|learned| learned.record.citations.iter().map(|(_, url)| url.clone())));
+    citable.internal.extend(found.hits.iter().map(|(hit, _)| hit.id.clone()));
+    let learned = || found.hits.iter().filter_map(|(hit, _)| hit.learned.as_ref());
+    citable.external.extend(learned().flat_map(|learned| learned.urls.iter().cloned()));
     // A search is one use of a keyword, however many answers it found through it.
     let used: BTreeSet<&String> = learned().flat_map(|learned| &learned.keywords).collect();
     // A failure to count uses must not fail the search.
     let _ = env.keywords.note_use(used, env.clock.wall());
     let message = for_model(&call, &found);
-    let hits = found.hits.into_iter().map(hit).collect();
+    let hits = found.hits.into_iter().map(|(hit, _)| hit).collect();
     let (query, kb_id, without_learned) = (call.query, call.kb_id, found.without_learned);
     let result = SearchResult { query, kb_id, hits, without_learned, managed: None };
     Ok(Output { result: ToolResult::Search(result), message, sent: Sent { service: "knowledge", attempts } })
-}
-
-fn hit(found: FoundHit) -> Hit {
-    let learned = found.learned.map(|learned| Learned {
-        result: learned.record.result,
-        conversation: learned.record.conversation,
-        keywords: learned.keywords,
-        urls: learned.record.citations.into_iter().map(|(_, url)| url).collect(),
-    });
-    let excerpt = excerpt(&found.text, EXCERPT);
-    Hit { id: found.id, title: found.title, raw_score: found.raw_score, excerpt, learned }
 }
 
 /// Learned entries come first and take at most half of the places (rounded up): they matched whole keywords, and
@@ -118,26 +95,17 @@ fn hit(found: FoundHit) -> Hit {
 fn combined(call: &KnowledgeBaseSearch, found: Vec<Found>, learned: Vec<LearnedHit>) -> SearchHits {
     let without_learned = found.iter().map(|hit| hit.passage.id.clone()).collect();
     let places = call.top_k.div_ceil(2);
-    let mut hits: Vec<FoundHit> = learned.into_iter().take(places).map(from_learned).collect();
-    hits.extend(found.into_iter().map(|hit| FoundHit {
-        id: hit.passage.id,
-        title: hit.passage.title,
-        text: hit.passage.text,
-        raw_score: hit.raw_score,
-        learned: None,
-    }));
+    let mut hits: Vec<(Hit, String)> = learned.into_iter().take(places).map(from_learned).collect();
+    hits.extend(found.into_iter().map(|found| (search::hit(&found), found.passage.text)));
     hits.truncate(call.top_k);
     SearchHits { hits, without_learned }
 }
 
-fn from_learned(hit: LearnedHit) -> FoundHit {
-    FoundHit {
-        id: hit.id.clone(),
-        title: hit.record.query.clone(),
-        text: hit.record.answer.clone(),
-        raw_score: hit.keywords.len() as f64,
-        learned: Some(hit),
-    }
+fn from_learned(LearnedHit { id, record, keywords }: LearnedHit) -> (Hit, String) {
+    let (title, raw_score, excerpt) = (record.query, keywords.len() as f64, excerpt(&record.answer, EXCERPT));
+    let urls = record.citations.into_iter().map(|(_, url)| url).collect();
+    let learned = Learned { result: record.result, conversation: record.conversation, keywords, urls };
+    (Hit { id, title, raw_score, excerpt, learned: Some(learned) }, record.answer)
 }
 
 /// Refuses an unknown knowledge base and lists the known ones.
@@ -151,59 +119,25 @@ fn unknown_base(known: &KnowledgeBases) -> Refusal {
     Refusal::new("unknown_kb", "there is no knowledge base of that name", guidance)
 }
 
-/// A chunk in the tool message.
-#[derive(Serialize)]
-struct Chunk<'a> {
-    id: &'a str,
-    title: &'a str,
-    text: &'a str,
-    score: f64,
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    citations: Option<Vec<&'a str>>,
-}
-
-#[derive(Serialize)]
-struct Metadata<'a> {
-    kb_id: &'a str,
-    query: &'a str,
-    found: usize,
-}
-
-#[derive(Serialize)]
-struct SearchMessage<'a> {
-    chunks: Vec<Chunk<'a>>,
-    metadata: Metadata<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
-}
-
 /// The tool message: chunks with ids and a score by rank only, so that adding an unrelated document changes no message.
 fn for_model(call: &KnowledgeBaseSearch, found: &SearchHits) -> String {
-    let nothing = "Nothing was found. Other words may help; otherwise the knowledge base has no answer.";
-    let message = SearchMessage {
-        chunks: (1..).zip(&found.hits).map(|(rank, hit)| chunk(rank, hit)).collect(),
-        metadata: Metadata { kb_id: &call.kb_id, query: &call.query, found: found.hits.len() },
-        note: found.hits.is_empty().then_some(nothing),
-    };
-    // Text, numbers and lists always serialise.
-    serde_json::to_string(&message).unwrap_or_default()
-}
-
-fn chunk(rank: u32, hit: &FoundHit) -> Chunk<'_> {
-    let cited = hit.learned.as_ref().map(|learned| &learned.record.citations);
-    Chunk {
-        id: &hit.id,
-        title: &hit.title,
-        text: &hit.text,
-        score: score_of_rank(rank),
-        kind: if hit.learned.is_some() { "learned" } else { "document" },
-        citations: cited.map(|cited| cited.iter().map(|(_, url)| url.as_str()).collect()),
+    let chunks: Vec<Value> = (1..).zip(&found.hits).map(|(rank, (hit, text))| chunk(rank, hit, text)).collect();
+    let metadata = json!({"kb_id": call.kb_id, "query": call.query, "found": chunks.len()});
+    let mut message = json!({"chunks": chunks, "metadata": metadata});
+    if found.hits.is_empty() {
+        message["note"] = json!("Nothing was found. Other words may help; otherwise the knowledge base has no answer.");
     }
+    message.to_string()
 }
 
-fn score_of_rank(rank: u32) -> f64 {
-    (100.0 / f64::from(rank)).round() / 100.0
+fn chunk(rank: u32, hit: &Hit, text: &str) -> Value {
+    let kind = if hit.learned.is_some() { "learned" } else { "document" };
+    let score = search::score_of_rank(rank);
+    let mut chunk = json!({"id": hit.id, "title": hit.title, "text": text, "score": score, "kind": kind});
+    if let Some(learned) = &hit.learned {
+        chunk["citations"] = json!(learned.urls);
+    }
+    chunk
 }
 
 #[cfg(test)]
@@ -266,9 +200,9 @@ mod tests {
         let call = call("tariff", 2);
         let found = search(&call, &index);
         assert_eq!(found.without_learned, ["doc#1", "doc#2"]);
-        assert!(found.hits[0].learned.is_some());
+        assert!(found.hits[0].0.learned.is_some());
         assert_eq!(found.hits.len(), 2);
-        assert_eq!(found.hits[1].id, "doc#1");
+        assert_eq!(found.hits[1].0.id, "doc#1");
         let message: Value = serde_json::from_str(&for_model(&call, &found)).expect("is JSON");
         assert_eq!(message["chunks"][0]["kind"], "learned");
         assert_eq!(message["chunks"][0]["citations"][0], "https://example.org/t");

@@ -7,7 +7,6 @@ use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, g
 use crate::flow::two_stage::{TwoStage, memory::Document};
 use crate::knowledge::Found;
 use crate::trace::Role;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub(super) static TOOL: Tool<TwoStage> = Tool {
@@ -50,39 +49,17 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TwoStage>) -> Resu
     Ok(search::output(query, name, hits, message, attempts))
 }
 
-/// The score depends only on rank, 1 for the first, so that adding an unrelated document changes no message.
 fn document(rank: u32, found: Found) -> Document {
     let filename = found.passage.file();
-    let score = (100.0 / f64::from(rank)).round() / 100.0;
+    let score = search::score_of_rank(rank);
     Document { id: found.passage.id, filename, title: found.passage.title, text: found.passage.text, score }
 }
 
-/// A document in the tool message. It is JSON, so that no text can pose as the next document.
-#[derive(Serialize)]
-struct Chunk<'a> {
-    number: u32,
-    id: &'a str,
-    file: &'a str,
-    title: &'a str,
-    text: &'a str,
-    score: f64,
-}
-
-#[derive(Serialize)]
-struct DocumentsMessage<'a> {
-    chunks: Vec<Chunk<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
-}
-
 fn for_model(documents: &[Document]) -> String {
-    let mut chunks = Vec::with_capacity(documents.len());
-    for (number, Document { id, filename, title, text, score }) in (1..).zip(documents) {
-        chunks.push(Chunk { number, id, file: filename, title, text, score: *score });
-    }
-    let note = documents.is_empty().then_some("Nothing was found.");
-    // Text, numbers and lists always serialise.
-    serde_json::to_string(&DocumentsMessage { chunks, note }).unwrap_or_default()
+    search::numbered((1..).zip(documents).map(|(number, one): (u32, _)| {
+        let Document { id, filename, title, text, score } = one;
+        json!({"number": number, "id": id, "file": filename, "title": title, "text": text, "score": score})
+    }))
 }
 
 #[cfg(test)]
