@@ -127,13 +127,16 @@ pub enum SetupError {
     },
 }
 
-/// How a trial is carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TrialMode {
-    /// Runs against the providers.
-    Live,
-    /// Runs against the providers, is recorded, and is then replayed from the new cassette.
-    Record,
-    /// Runs against its cassette.
-    Replay,
+crate::trace::words! {
+    fn word;
+    /// How a trial is carried out, by its name in headers and in the environment of an agent's process.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum TrialMode {
+        /// Runs against the providers.
+        Live = "live",
+        /// Runs against the providers, is recorded, and is then replayed from the new cassette.
+        Record = "record",
+        /// Runs against its cassette.
+        Replay = "replay",
+    }
 }

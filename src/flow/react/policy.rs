@@ -5,6 +5,7 @@
 //! The first failure of a kind is retried with the lesson from it; the second of the same kind changes the approach.
 
 use super::machine::{Event, State};
+use crate::trace::words;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of actions in one turn.
@@ -12,35 +13,28 @@ pub(super) const MOST_STEPS: u32 = 5;
 /// Maximum number of actions in one turn that respond to a failure.
 pub(super) const MOST_RETRIES: u32 = 3;
 
-/// A way to find the answer. The first four differ in how the query is built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Approach {
-    /// Words that the right passage would contain.
-    Direct,
-    /// A broader subject.
-    Broader,
-    Synonyms,
-    /// A related subject.
-    Related,
-    /// No search: the model's own knowledge, with a disclaimer.
-    OwnKnowledge,
+words! {
+    fn name;
+    /// A way to find the answer, by its name in the tool's schema, prompts and the log. The first four differ in how the
+    /// query is built.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(super) enum Approach {
+        /// Words that the right passage would contain.
+        Direct = "direct",
+        /// A broader subject.
+        Broader = "broader",
+        Synonyms = "synonyms",
+        /// A related subject.
+        Related = "related",
+        /// No search: the model's own knowledge, with a disclaimer.
+        OwnKnowledge = "own_knowledge",
+    }
 }
 
 impl Approach {
     /// All approaches, in the order in which they are tried.
     pub(super) const ALL: [Self; 5] = [Self::Direct, Self::Broader, Self::Synonyms, Self::Related, Self::OwnKnowledge];
-
-    /// Name in the tool's schema, prompts and the log.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Broader => "broader",
-            Self::Synonyms => "synonyms",
-            Self::Related => "related",
-            Self::OwnKnowledge => "own_knowledge",
-        }
-    }
 
     /// The first approach not tried yet; the last one if all were tried.
     fn after(tried: &[Self]) -> Self {
@@ -48,33 +42,25 @@ impl Approach {
     }
 }
 
-/// Kinds of failure that are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum FailureKind {
-    /// Most of the passages found are irrelevant.
-    Irrelevant,
-    NothingFound,
-    /// The call was refused: an unknown tool, invalid parameters, or a repeated search.
-    CallRefused,
-    /// The model called no tool although it had found nothing to answer from.
-    NoCall,
-    /// The documents could not be searched.
-    SearchFailed,
+words! {
+    fn name;
+    /// Kinds of failure that are counted, by their names in prompts and the log.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(super) enum FailureKind {
+        /// Most of the passages found are irrelevant.
+        Irrelevant = "irrelevant",
+        NothingFound = "nothing_found",
+        /// The call was refused: an unknown tool, invalid parameters, or a repeated search.
+        CallRefused = "call_refused",
+        /// The model called no tool although it had found nothing to answer from.
+        NoCall = "no_call",
+        /// The documents could not be searched.
+        SearchFailed = "search_failed",
+    }
 }
 
 impl FailureKind {
-    /// Name in prompts and the log.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Irrelevant => "irrelevant",
-            Self::NothingFound => "nothing_found",
-            Self::CallRefused => "call_refused",
-            Self::NoCall => "no_call",
-            Self::SearchFailed => "search_failed",
-        }
-    }
-
     fn event(self) -> Event {
         match self {
             Self::Irrelevant => Event::Irrelevant,

@@ -42,17 +42,6 @@ use crate::trial::opened::{Opened, Trial};
 use crate::trial::outcome::{Finished, foreign};
 use runner::Beginnings;
 
-impl TrialMode {
-    /// Its name in headers and in the environment of an agent's process.
-    fn word(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Record => "record",
-            Self::Replay => "replay",
-        }
-    }
-}
-
 /// One trial with its dependencies.
 struct Work<'a> {
     trial: Trial<'a>,
