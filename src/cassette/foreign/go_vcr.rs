@@ -5,11 +5,6 @@ use crate::platform::yaml::Node;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The exchanges of a file, if it is one.
-pub(super) fn items<'n, 'a>(root: &'n Node<'a>) -> Option<&'n [Node<'a>]> {
-    root.get("interactions")?.items()
-}
-
 /// Whether an interaction is one of go-vcr, and not of VCR.py, whose files look alike.
 pub(super) fn is(interaction: &Node<'_>) -> bool {
     let response = interaction.get("response");

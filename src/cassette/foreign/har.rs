@@ -8,12 +8,7 @@ use crate::platform::yaml::Node;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The exchanges of a file, if it is one.
-pub(super) fn items<'n, 'a>(root: &'n Node<'a>) -> Option<&'n [Node<'a>]> {
-    root.get("log")?.get("entries")?.items()
-}
-
-/// One of them.
+/// One exchange.
 pub(super) fn read(entry: &Node<'_>, root: &Node<'_>) -> Result<Found, Refusal> {
     let mut notes = BTreeSet::new();
     let request = entry.get("request").ok_or(Refusal::NoAddress)?;

@@ -82,7 +82,7 @@ impl Format {
         }
     }
 
-    /// The member that holds the exchanges.
+    /// The member that holds the exchanges, with a point before each inner name.
     fn holder(self) -> &'static str {
         match self {
             Self::VcrPy | Self::GoVcr => "interactions",
@@ -92,14 +92,9 @@ impl Format {
         }
     }
 
+    /// The exchanges of a document, if it is of the format.
     fn items<'n, 'a>(self, root: &'n Node<'a>) -> Option<&'n [Node<'a>]> {
-        match self {
-            Self::VcrPy => vcr_py::items(root),
-            Self::VcrRuby => vcr_ruby::items(root),
-            Self::GoVcr => go_vcr::items(root),
-            Self::Har => har::items(root),
-            Self::Httprr => None,
-        }
+        self.holder().split('.').try_fold(root, |node, name| node.get(name))?.items()
     }
 
     fn read(self, item: &Node<'_>, root: &Node<'_>) -> Result<Found, Refusal> {

@@ -8,12 +8,7 @@ use std::collections::BTreeSet;
 /// Members of a mapping that wraps a body.
 const WRAPPING: [&str; 3] = ["string", "base64_string", "encoding"];
 
-/// The exchanges of a file, if it is one.
-pub(super) fn items<'n, 'a>(root: &'n Node<'a>) -> Option<&'n [Node<'a>]> {
-    root.get("interactions")?.items()
-}
-
-/// One of them.
+/// One exchange.
 pub(super) fn read(interaction: &Node<'_>) -> Result<Found, Refusal> {
     let mut notes = BTreeSet::new();
     let request = interaction.get("request").ok_or(Refusal::NoAddress)?;

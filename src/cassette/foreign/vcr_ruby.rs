@@ -7,12 +7,7 @@ use super::found::{self, Body, Found, Message, REQUEST, RESPONSE, Refusal, word}
 use crate::platform::yaml::Node;
 use std::collections::BTreeSet;
 
-/// The exchanges of a file, if it is one.
-pub(super) fn items<'n, 'a>(root: &'n Node<'a>) -> Option<&'n [Node<'a>]> {
-    root.get("http_interactions")?.items()
-}
-
-/// One of them.
+/// One exchange.
 pub(super) fn read(interaction: &Node<'_>, root: &Node<'_>) -> Result<Found, Refusal> {
     let mut notes = BTreeSet::new();
     let request = interaction.get("request").ok_or(Refusal::NoAddress)?;
