@@ -87,6 +87,15 @@ fn entries<'n>(node: &'n Node<'_>, name: &str) -> Parsed<Vec<(&'n str, &'n Node<
     }
 }
 
+/// The texts of a list; `otherwise` says what an item must be.
+fn texts(node: &Node<'_>, name: &str, otherwise: &str) -> Parsed<Vec<String>> {
+    let text = |item: &Node<'_>| match item.text() {
+        Some(text) => Ok(text.to_owned()),
+        None => wrong(item, otherwise),
+    };
+    list(node, name)?.iter().map(text).collect()
+}
+
 fn list<'n, 'a>(node: &'n Node<'a>, name: &str) -> Parsed<&'n [Node<'a>]> {
     match node.items() {
         Some(items) => Ok(items),
@@ -135,11 +144,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         header.profiles.insert(profile.to_string(), u32::try_from(whole(node, profile)?).unwrap_or(u32::MAX));
     }
     for (name, node) in entries(root, "vars")? {
-        let values = list(node, name)?.iter().map(|value| match value.text() {
-            Some(text) => Ok(text.to_owned()),
-            None => wrong(value, "a value of `vars` must be a string"),
-        });
-        header.vars.insert(name.to_string(), values.collect::<Parsed<Vec<_>>>()?);
+        header.vars.insert(name.to_string(), texts(node, name, "a value of `vars` must be a string")?);
     }
     if let Some(spans) = root.get("spans") {
         let lines = list(spans, "spans")?.iter().map(|line| line.text().map(str::to_owned));
@@ -164,13 +169,9 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
 
 /// Calls that an earlier recording answered.
 fn held(node: &Node<'_>) -> Parsed<HeldCalls> {
-    let services = list(member(node, "services")?, "services")?.iter().map(|name| match name.text() {
-        Some(name) => Ok(name.to_owned()),
-        None => wrong(name, "an item of `services` must be a string"),
-    });
     let optional = |name| node.get(name).map(|_| text(node, name)).transpose();
     Ok(HeldCalls {
-        services: services.collect::<Parsed<_>>()?,
+        services: texts(member(node, "services")?, "services", "an item of `services` must be a string")?,
         lane: optional("lane")?,
         recorded_at: optional("recorded_at")?,
         recorded: small(node, "recorded")?,
@@ -188,12 +189,7 @@ fn stopping(node: &Node<'_>) -> Parsed<StoppingDesign> {
             _ => wrong(member, format!("`{name}` must be a number, not {}", member.describe())),
         }
     };
-    let together = list(member(node, "together")?, "together")?;
-    let together = together.iter().map(|name| match name.text() {
-        Some(name) => Ok(name.to_owned()),
-        None => wrong(name, "the name of a scenario must be a string"),
-    });
-    let together = together.collect::<Parsed<Vec<_>>>()?;
+    let together = texts(member(node, "together")?, "together", "the name of a scenario must be a string")?;
     let (alpha_pass, alpha_fail) = (share("alpha_pass")?, share("alpha_fail")?);
     let design = StoppingDesign::new(small(node, "max_passes")?, alpha_pass, alpha_fail, together);
     Ok(StoppingDesign { rule: text(node, "rule")?, ..design })
