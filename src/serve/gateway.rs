@@ -48,12 +48,9 @@ fn part(text: &str) -> Option<String> {
 }
 
 /// Serves a file.
-pub(super) async fn download(State(service): State<Arc<Service>>, uri: Uri) -> Response {
-    let Some(link) = Link::of(uri.path()) else { return unknown().into_response() };
-    match service.download(&link.resource, &link.field).await {
-        Ok(file) => shown(&link, &file),
-        Err(error) => error.into_response(),
-    }
+pub(super) async fn download(State(service): State<Arc<Service>>, uri: Uri) -> Result<Response, ApiError> {
+    let link = Link::of(uri.path()).ok_or_else(unknown)?;
+    Ok(shown(&link, &service.download(&link.resource, &link.field).await?))
 }
 
 fn unknown() -> ApiError {

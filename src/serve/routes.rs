@@ -73,39 +73,37 @@ async fn counted(State(service): State<Shared>, request: Request, next: Next) ->
     response
 }
 
-async fn query(State(service): State<Shared>, headers: HeaderMap, body: Result<Json<Body>, JsonRejection>) -> Response {
-    let request = match body {
-        Ok(Json(Body(body))) => QueryRequest::read(body),
-        Err(JsonRejection::JsonDataError(why)) => {
-            let why = why.source().map_or_else(|| why.body_text(), ToString::to_string);
-            let message = format!("the body cannot be read: {why}");
-            Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message))
-        }
-        Err(JsonRejection::JsonSyntaxError(why)) => {
-            let why = why.source().map_or_else(|| why.body_text(), ToString::to_string);
-            Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", format!("the body is not JSON: {why}")))
-        }
-        Err(rejection) => Err(ApiError::new(rejection.status(), "invalid_request", rejection.body_text())),
-    };
-    let request = match request {
-        Ok(request) => request,
-        Err(error) => return error.into_response(),
-    };
+async fn query(
+    State(service): State<Shared>,
+    headers: HeaderMap,
+    body: Result<Json<Body>, JsonRejection>,
+) -> Result<Response, ApiError> {
+    let Json(Body(body)) = body.map_err(unreadable)?;
+    let request = QueryRequest::read(body)?;
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepts.split(',').any(|kind| kind.split(';').next().unwrap_or_default().trim() == "text/event-stream") {
-        return Sse::new(event_stream(service, request)).keep_alive(KeepAlive::default()).into_response();
+        return Ok(Sse::new(event_stream(service, request)).keep_alive(KeepAlive::default()).into_response());
     }
     answered(service, request).await
 }
 
+fn unreadable(rejection: JsonRejection) -> ApiError {
+    let because = |why: &dyn Error| why.source().map(ToString::to_string);
+    let (what, why) = match &rejection {
+        JsonRejection::JsonDataError(why) => ("the body cannot be read: ", because(why)),
+        JsonRejection::JsonSyntaxError(why) => ("the body is not JSON: ", because(why)),
+        other => return ApiError::new(other.status(), "invalid_request", other.body_text()),
+    };
+    let message = format!("{what}{}", why.unwrap_or_else(|| rejection.body_text()));
+    ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message)
+}
+
 /// Answers one question. The turn is a separate task: a caller that disconnects finds the answer in the session.
 #[expect(clippy::disallowed_methods, reason = "a turn whose asker hung up is finished all the same")]
-async fn answered(service: Shared, request: QueryRequest) -> Response {
-    let turn = tokio::spawn(async move { service.answer(&request, None).await });
-    match turn.await {
-        Ok(Ok(reply)) => Json(secrets::clean_value(reply)).into_response(),
-        Ok(Err(error)) => error.into_response(),
-        Err(failed) => panicked(Box::new(failed)),
+async fn answered(service: Shared, request: QueryRequest) -> Result<Response, ApiError> {
+    match tokio::spawn(async move { service.answer(&request, None).await }).await {
+        Ok(reply) => Ok(Json(secrets::clean_value(reply?)).into_response()),
+        Err(failed) => Ok(panicked(Box::new(failed))),
     }
 }
 
@@ -127,16 +125,17 @@ fn event_stream(service: Shared, request: QueryRequest) -> impl Stream<Item = Re
     })
 }
 
-async fn artifact(State(service): State<Shared>, Path((session, file)): Path<(String, String)>, uri: Uri) -> Response {
+async fn artifact(
+    State(service): State<Shared>,
+    Path((session, file)): Path<(String, String)>,
+    uri: Uri,
+) -> Result<impl IntoResponse, ApiError> {
     let asked = uri.query().into_iter().flat_map(|query| query.split('&')).find_map(|one| one.strip_prefix("version="));
-    let Ok(version) = asked.map(str::parse::<u32>).transpose() else {
-        let message = "`version` is a whole number";
-        return ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message).into_response();
-    };
-    let artifact = match service.artifact(&session, &file, version) {
-        Ok(artifact) => artifact,
-        Err(error) => return error.into_response(),
-    };
+    let version = asked
+        .map(str::parse::<u32>)
+        .transpose()
+        .map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", "`version` is a whole number"))?;
+    let artifact = service.artifact(&session, &file, version)?;
     // File names consist of letters, digits and a few signs: the project's check ensures that.
     let name: String = artifact.filename.chars().filter(|letter| letter.is_ascii_graphic() && *letter != '"').collect();
     let headers = [
@@ -144,27 +143,24 @@ async fn artifact(State(service): State<Shared>, Path((session, file)): Path<(St
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
     ];
-    (headers, secrets::clean(&artifact.content).into_owned()).into_response()
+    Ok((headers, secrets::clean(&artifact.content).into_owned()))
 }
 
 async fn health(State(service): State<Shared>) -> Json<Value> {
     Json(json!({"status": "ok", "flow": service.flow(), "version": env!("CARGO_PKG_VERSION")}))
 }
 
-async fn metrics(State(service): State<Shared>) -> Response {
-    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
-    (kind, service.metrics()).into_response()
+async fn metrics(State(service): State<Shared>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], service.metrics())
 }
 
 async fn document(State(service): State<Shared>) -> Json<Value> {
     Json(openapi::document(&service.options, service.has_gateway()))
 }
 
-async fn reset(State(service): State<Shared>) -> Response {
-    match service.reset() {
-        Ok(()) => Json(json!({"reset": true})).into_response(),
-        Err(error) => error.into_response(),
-    }
+async fn reset(State(service): State<Shared>) -> Result<Json<Value>, ApiError> {
+    service.reset()?;
+    Ok(Json(json!({"reset": true})))
 }
 
 async fn unknown(request: Request) -> ApiError {
