@@ -128,28 +128,18 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
         let at = format!("/messages/{index}");
         blocks::read_message(&at, READER.object(&at, message)?, &mut messages)?;
     }
-    let tools = fields.get("tools").and_then(Value::as_array).into_iter().flatten();
-    let tools: Vec<_> =
-        tools.filter(|tool| is_function(tool)).filter_map(|tool| Some(TOOL.read(tool.as_object()?))).collect();
+    let tools = TOOL.take(fields.get_mut("tools"), is_function);
     let choice = fields.get("tool_choice");
     let request = ChatRequest {
-        model: READER.string(&fields, "model")?.to_owned(),
-        messages,
         tools: tools.into(),
         tool_choice: choice.and_then(read_choice).unwrap_or(ToolChoice::Auto),
         temperature: fields.get("temperature").and_then(Value::as_f64),
         max_tokens: fields.get("max_tokens").and_then(small),
-        seed: None,
         parallel_calls: choice.and_then(read_parallel),
-        passthrough: None,
+        ..ChatRequest::new(READER.string(&fields, "model")?, messages)
     };
     fields.insert("model".to_owned(), Value::from(""));
     fields.insert("messages".to_owned(), json!([]));
-    if let Some(Value::Array(tools)) = fields.get_mut("tools") {
-        for tool in tools.iter_mut().filter(|tool| is_function(tool)) {
-            *tool = tool.as_object().map_or(Value::Null, |tool| Value::Object(TOOL.template(tool)));
-        }
-    }
     Ok(ChatRequest { passthrough: passthrough::keep(NAME, fields, Vec::new()), ..request })
 }
 

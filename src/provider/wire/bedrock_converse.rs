@@ -115,15 +115,11 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let tools = config.and_then(|config| config.get("tools")?.as_array()).into_iter().flatten();
     let tools: Vec<_> = tools.filter_map(|tool| Some(read_tool(tool.get("toolSpec")?.as_object()?))).collect();
     let request = ChatRequest {
-        model: String::new(),
-        messages,
         tools: tools.into(),
         tool_choice: config.and_then(read_choice).unwrap_or(ToolChoice::Auto),
         temperature: inference("temperature").and_then(Value::as_f64),
         max_tokens: inference("maxTokens").and_then(small),
-        seed: None,
-        parallel_calls: None,
-        passthrough: None,
+        ..ChatRequest::new("", messages)
     };
     for tool in fields.get_mut(CONFIG).and_then(|config| config.get_mut("tools")?.as_array_mut()).into_iter().flatten()
     {

@@ -174,6 +174,17 @@ impl ToolShape {
         template
     }
 
+    /// Takes the definitions out of a list of tools and leaves their templates there; a tool that is not `ours` stays whole.
+    pub(super) fn take(&self, tools: Option<&mut Value>, ours: fn(&Value) -> bool) -> Vec<ToolDefinition> {
+        let tools = tools.and_then(Value::as_array_mut).into_iter().flatten().filter(|tool| ours(tool));
+        let taken = tools.filter_map(Value::as_object_mut).map(|function| {
+            let definition = self.read(function);
+            *function = self.template(function);
+            definition
+        });
+        taken.collect()
+    }
+
     /// Writes a definition into its template, if it has one.
     pub(super) fn write(&self, template: Option<Value>, tool: &ToolDefinition) -> Value {
         let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();

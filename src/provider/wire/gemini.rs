@@ -161,15 +161,12 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let generation = key_of(&fields, &GENERATION).map(|key| &fields[key]);
     let number = |key: &str| generation.and_then(|generation| generation.get(key));
     let request = ChatRequest {
-        model: String::new(),
-        messages,
         tools: read_tools(fields.get("tools")).into(),
         tool_choice: config.and_then(read_choice).unwrap_or(ToolChoice::Auto),
         temperature: number("temperature").and_then(Value::as_f64),
         max_tokens: number("maxOutputTokens").and_then(small),
         seed: number("seed").and_then(small),
-        parallel_calls: None,
-        passthrough: None,
+        ..ChatRequest::new("", messages)
     };
     fields.insert("contents".to_owned(), json!([]));
     for declarations in all_declarations(fields.get_mut("tools")) {

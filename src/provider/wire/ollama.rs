@@ -108,15 +108,12 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     }
     let option = |key: &str| fields.get("options").and_then(|options| options.get(key));
     let request = ChatRequest {
-        model: READER.string(&fields, "model")?.to_owned(),
-        messages,
         tools: fields.get("tools").and_then(Value::as_array).map(|tools| read_tools(tools)).unwrap_or_default().into(),
         tool_choice: fields.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto),
         temperature: option("temperature").and_then(Value::as_f64),
         max_tokens: option("num_predict").and_then(small),
         seed: option("seed").and_then(small),
-        parallel_calls: None,
-        passthrough: None,
+        ..ChatRequest::new(READER.string(&fields, "model")?, messages)
     };
     fields.insert("model".to_owned(), Value::from(""));
     if let Some(Value::Array(tools)) = fields.get_mut("tools") {

@@ -131,20 +131,18 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
             read_message(reader, &at, reader.object(&at, message)?, &mut ids)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let tools = fields.get("tools").and_then(Value::as_array);
-    let tools = tools.map_or_else(|| legacy::read_functions(&fields, &TOOL), |tools| read_tools(tools));
+    let functions = legacy::take_functions(&mut fields, &TOOL);
+    let tools = fields.get("tools").and_then(Value::as_array).map_or(functions, |tools| read_tools(tools));
     let choice = fields.get("tool_choice").and_then(read_choice);
     let choice = choice.or_else(|| if legacy::is_in(&fields) { legacy::read_choice(&fields) } else { None });
     let request = ChatRequest {
-        model,
-        messages,
         tools: tools.into(),
         tool_choice: choice.unwrap_or(ToolChoice::Auto),
         temperature: fields.get("temperature").and_then(Value::as_f64),
         max_tokens: ["max_completion_tokens", "max_tokens"].iter().find_map(|key| small(fields.get(*key)?)),
         seed: fields.get("seed").and_then(small),
         parallel_calls: fields.get("parallel_tool_calls").and_then(Value::as_bool),
-        passthrough: None,
+        ..ChatRequest::new(model, messages)
     };
     if fields.get("model").is_some_and(Value::is_string) {
         fields.insert("model".to_owned(), Value::from(""));
@@ -153,7 +151,6 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
     if let Some(Value::Array(tools)) = fields.get_mut("tools") {
         tools.iter_mut().for_each(blank_tool);
     }
-    legacy::blank_functions(&mut fields, &TOOL);
     Ok(ChatRequest { passthrough: passthrough::keep(dialect, fields, Vec::new()), ..request })
 }
 

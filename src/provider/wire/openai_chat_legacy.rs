@@ -83,19 +83,9 @@ pub(super) fn names<'m>(dialect: &str, messages: &'m [Message]) -> BTreeMap<&'m 
     legacy.flat_map(|message| &message.calls).map(|call| (call.id.as_str(), call.name.as_str())).collect()
 }
 
-/// The functions offered by a request.
-pub(super) fn read_functions(fields: &Map<String, Value>, shape: &ToolShape) -> Vec<ToolDefinition> {
-    let functions = fields.get(FUNCTIONS).and_then(Value::as_array).into_iter().flatten();
-    functions.filter_map(|function| Some(shape.read(function.as_object()?))).collect()
-}
-
-/// Removes descriptions and schemas from the functions.
-pub(super) fn blank_functions(fields: &mut Map<String, Value>, shape: &ToolShape) {
-    for function in fields.get_mut(FUNCTIONS).and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Value::Object(function) = function {
-            *function = shape.template(function);
-        }
-    }
+/// The functions offered by a request; what is not neutral of them stays in its place.
+pub(super) fn take_functions(fields: &mut Map<String, Value>, shape: &ToolShape) -> Vec<ToolDefinition> {
+    shape.take(fields.get_mut(FUNCTIONS), |_| true)
 }
 
 /// Whether a request has its tools by their legacy name alone.
@@ -125,10 +115,7 @@ pub(super) fn write_functions(
     }
     let Some(Value::Array(templates)) = body.get_mut(FUNCTIONS).map(Value::take) else { return false };
     let name = |template: &Value| Some(text(template.as_object()?, "name").to_owned());
-    let write = |template: Option<Value>, tool: &ToolDefinition| {
-        let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
-        Value::Object(shape.fill(tool, template))
-    };
+    let write = |template: Option<Value>, tool: &ToolDefinition| shape.write(template, tool);
     body.insert(FUNCTIONS.to_owned(), Value::Array(passthrough::place_tools(templates, tools, name, write)));
     if read_choice(body).unwrap_or(ToolChoice::Auto) != *choice {
         let written = match (choice, tools) {

@@ -102,28 +102,18 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
         None if fields.contains_key("prompt") || fields.contains_key("conversation") => {}
         other => return Err(reader.wrong("/input", "a string or a list", other)),
     }
-    let tools = fields.get("tools").and_then(Value::as_array).into_iter().flatten();
-    let tools: Vec<_> =
-        tools.filter(|tool| is_callable(tool)).filter_map(|tool| Some(TOOL.read(tool.as_object()?))).collect();
+    let tools = TOOL.take(fields.get_mut("tools"), is_callable);
     let request = ChatRequest {
-        model: text(&fields, "model").to_owned(),
-        messages,
         tools: tools.into(),
         tool_choice: fields.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto),
         temperature: fields.get("temperature").and_then(Value::as_f64),
         max_tokens: fields.get("max_output_tokens").and_then(small),
-        seed: None,
         parallel_calls: fields.get("parallel_tool_calls").and_then(Value::as_bool),
-        passthrough: None,
+        ..ChatRequest::new(text(&fields, "model"), messages)
     };
     for (key, hole) in [("model", json!("")), ("input", json!([]))] {
         if let Some(place) = fields.get_mut(key) {
             *place = if place.is_string() { json!("") } else { hole };
-        }
-    }
-    if let Some(Value::Array(tools)) = fields.get_mut("tools") {
-        for tool in tools.iter_mut().filter(|tool| is_callable(tool)) {
-            *tool = tool.as_object().map_or(Value::Null, |tool| Value::Object(TOOL.template(tool)));
         }
     }
     Ok(ChatRequest { passthrough: passthrough::keep(dialect, fields, Vec::new()), ..request })
