@@ -16,7 +16,6 @@ mod check_expect;
 mod check_external;
 mod check_knowledge;
 mod check_managed;
-mod check_per;
 mod check_possible;
 mod check_services;
 mod check_sources;
