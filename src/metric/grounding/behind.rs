@@ -156,8 +156,12 @@ const LABELS: &[&str] = &[
     "capitolo", "articolo", "chapitre", "étape", "страница", "глава", "статья", "strona", "sida",
 ];
 
-/// Whether the text before a number makes a label of it: `page 30`, `§ 30`, `No. 30`.
+/// Whether the text before a number makes a label of it: `page 30`, `§ 30`, `No. 30`, `DOC-30`.
 pub(super) fn labels(before: &str) -> bool {
+    if let Some(joined) = before.strip_suffix('-') {
+        let code = &joined[joined.trim_end_matches(|letter: char| letter.is_ascii_uppercase()).len()..];
+        return code.len() > 1 && unit_of(code).is_none();
+    }
     let before = before.strip_suffix([' ', '\u{a0}']).unwrap_or(before);
     let bare = before.strip_suffix('.').unwrap_or(before);
     let start = bare

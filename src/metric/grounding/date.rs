@@ -1,4 +1,5 @@
-//! Dates in a text: `2026-11-24`, `24 November 2026`, `November 24th`, `24.11.2026`.
+//! Dates in a text: `2026-11-24`, also before a time, `24 November 2026`, `November 24th`, `24.11.2026`,
+//! `2026年11月24日`.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -16,18 +17,54 @@ pub(super) struct Date {
 
 /// Names of the months, from January, in the languages that `languages.yaml` of a project commonly has.
 const MONTHS: [&[&str]; 12] = [
-    &["january", "jan", "januar", "janvier", "enero", "gennaio", "janeiro", "januari"],
-    &["february", "feb", "februar", "février", "febrero", "febbraio", "fevereiro", "februari"],
-    &["march", "mar", "märz", "mars", "marzo", "março", "maart"],
-    &["april", "apr", "avril", "abril", "aprile"],
-    &["may", "mai", "mayo", "maggio", "maio", "mei"],
-    &["june", "jun", "juni", "juin", "junio", "giugno", "junho"],
-    &["july", "jul", "juli", "juillet", "julio", "luglio", "julho"],
-    &["august", "aug", "août", "agosto", "augustus"],
-    &["september", "sep", "sept", "septembre", "septiembre", "settembre", "setembro"],
-    &["october", "oct", "oktober", "okt", "octobre", "octubre", "ottobre", "outubro"],
-    &["november", "nov", "novembre", "noviembre", "novembro"],
-    &["december", "dec", "dezember", "dez", "décembre", "diciembre", "dicembre", "dezembro"],
+    &[
+        "january", "jan", "januar", "janvier", "enero", "gennaio", "janeiro", "januari", "января", "январь",
+        "stycznia", "styczeń", "ledna", "leden", "ocak", "tammikuuta",
+    ],
+    &[
+        "february", "feb", "februar", "février", "febrero", "febbraio", "fevereiro", "februari", "февраля", "февраль",
+        "lutego", "luty", "února", "únor", "şubat", "helmikuuta",
+    ],
+    &[
+        "march", "mar", "märz", "mars", "marzo", "março", "maart", "marts", "марта", "март", "marca", "marzec",
+        "března", "březen", "mart", "maaliskuuta",
+    ],
+    &[
+        "april", "apr", "avril", "abril", "aprile", "апреля", "апрель", "kwietnia", "kwiecień", "dubna", "duben",
+        "nisan", "huhtikuuta",
+    ],
+    &[
+        "may", "mai", "mayo", "maggio", "maio", "mei", "maj", "мая", "май", "maja", "května", "květen", "mayıs",
+        "toukokuuta",
+    ],
+    &[
+        "june", "jun", "juni", "juin", "junio", "giugno", "junho", "июня", "июнь", "czerwca", "czerwiec", "června",
+        "červen", "haziran", "kesäkuuta",
+    ],
+    &[
+        "july", "jul", "juli", "juillet", "julio", "luglio", "julho", "июля", "июль", "lipca", "lipiec", "července",
+        "červenec", "temmuz", "heinäkuuta",
+    ],
+    &[
+        "august", "aug", "août", "agosto", "augustus", "augusti", "августа", "август", "sierpnia", "sierpień", "srpna",
+        "srpen", "ağustos", "elokuuta",
+    ],
+    &[
+        "september", "sep", "sept", "septembre", "septiembre", "settembre", "setembro", "сентября", "сентябрь",
+        "września", "wrzesień", "září", "eylül", "syyskuuta",
+    ],
+    &[
+        "october", "oct", "oktober", "okt", "octobre", "octubre", "ottobre", "outubro", "октября", "октябрь",
+        "października", "październik", "října", "říjen", "ekim", "lokakuuta",
+    ],
+    &[
+        "november", "nov", "novembre", "noviembre", "novembro", "ноября", "ноябрь", "listopada", "listopad",
+        "listopadu", "kasım", "marraskuuta",
+    ],
+    &[
+        "december", "dec", "dezember", "dez", "décembre", "diciembre", "dicembre", "dezembro", "desember", "декабря",
+        "декабрь", "grudnia", "grudzień", "prosince", "prosinec", "aralık", "joulukuuta",
+    ],
 ];
 
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
@@ -37,12 +74,13 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
     let day = r"\d{1,2}(?:st|nd|rd|th)?";
     Regex::new(&format!(
         r"(?ix)\b(?:
-            (?P<iy>\d{{4}})-(?P<im>\d{{2}})-(?P<id>\d{{2}})
+            (?P<iy>\d{{4}})-(?P<im>\d{{2}})-(?P<id>\d{{2}})(?:T\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?
           | (?P<ad>\d{{1,2}})[./](?P<am>\d{{1,2}})[./](?P<ay>\d{{4}}|\d{{2}})
           | (?P<dd>{day})\.?\s+(?:of\s+|de\s+)?(?P<dm>{month})\b\.?(?:,?\s+(?:de\s+)?(?P<dy>\d{{4}}))?
           | (?P<mm>{month})\b\.?\s+(?P<md>{day})\b(?:\s*,?\s+(?P<my>\d{{4}}))?
           | (?P<ym>{month})\b\.?\s*,?\s+(?:of\s+)?(?P<yy>\d{{4}})
-        )\b"
+        )\b
+        | (?:(?P<cy>\d{{4}})[年년]\s?)?(?P<cm>\d{{1,2}})[月월]\s?(?P<cd>\d{{1,2}})[日일号號]"
     ))
     .expect("an expression")
 });
@@ -66,6 +104,8 @@ pub(super) fn dates(text: &str) -> Vec<Date> {
             (year, vec![(second, Some(first)), (first, Some(second))])
         } else if let Some(month) = number("im") {
             (number("iy"), vec![(month, number("id"))])
+        } else if let Some(month) = number("cm") {
+            (number("cy"), vec![(month, number("cd"))])
         } else if let Some(month) = month("dm") {
             (number("dy"), vec![(month, number("dd"))])
         } else if let Some(month) = month("mm") {
@@ -78,7 +118,9 @@ pub(super) fn dates(text: &str) -> Vec<Date> {
         };
         let month_day: Vec<_> = month_day.into_iter().filter(valid).collect();
         let valid_year = year.is_none_or(|year| (1000..2200).contains(&year));
-        (valid_year && !month_day.is_empty()).then(|| Date { start: whole.start(), end: whole.end(), year, month_day })
+        // The time behind the day is none of the date.
+        let end = parts.name("id").map_or(whole.end(), |day| day.end());
+        (valid_year && !month_day.is_empty()).then(|| Date { start: whole.start(), end, year, month_day })
     };
     DATE.captures_iter(text).filter_map(read).collect()
 }
@@ -99,8 +141,19 @@ mod tests {
     #[test]
     fn one_day_in_every_spelling_is_one_day() {
         let spellings = [
-            "2026-11-24", "24 November 2026", "November 24, 2026", "Nov. 24th, 2026", "24.11.2026",
-            "24. November 2026", "24 de noviembre de 2026", "the 24th of November 2026", "November 24 , 2026",
+            "2026-11-24",
+            "24 November 2026",
+            "November 24, 2026",
+            "Nov. 24th, 2026",
+            "24.11.2026",
+            "24. November 2026",
+            "24 de noviembre de 2026",
+            "the 24th of November 2026",
+            "November 24 , 2026",
+            "発売は2026年11月24日です",
+            "2026년 11월 24일",
+            "24 ноября 2026",
+            "24 listopada 2026",
         ];
         for text in spellings {
             let found = dates(text);

@@ -6,7 +6,7 @@
 
 use super::clock;
 use super::date::{Date, dates};
-use super::quantity::{Quantity, quantities};
+use super::quantity::{COUNT, Quantity, quantities};
 use super::units::is_of_time;
 use crate::trace::text::CURRENCY_CODES;
 use regex::Regex;
@@ -38,6 +38,8 @@ pub(super) enum Kind {
     Date(Date),
     /// Letters and digits, lower case, without marks.
     Code(String),
+    /// The digits of a telephone number, with those of its country.
+    Telephone(String),
     /// One capitalised word, and the initials of the run that it is in.
     Name(String, String),
     /// Words in quotation marks.
@@ -63,12 +65,27 @@ static CITED: LazyLock<Regex> =
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"“([^”\n]{2,200})”|„([^“”\n]{2,200})[“”]|«([^»\n]{2,200})»|"([^"\n]{2,200})""#).expect("an expression")
 });
-static CODE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[\p{L}\d](?:[\p{L}\d._/-]*[\p{L}\d])?").expect("an expression"));
+/// A run of letters, digits and marks of a code. Letters of scripts without spaces end it: `型番はRS232です` has `RS232`.
+static CODE: LazyLock<Regex> = LazyLock::new(|| {
+    let unspaced = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}";
+    let letter = format!(r"[\p{{L}}\d--[{unspaced}ー]]");
+    Regex::new(&format!("{letter}(?:(?:{letter}|[._/-])*{letter})?")).expect("an expression")
+});
 static MARKER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^\s*(?:[-*•#>]+\s*)*\d{1,3}[.):]\s").expect("an expression"));
 static WORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\p{L}[\p{L}\p{M}]*(?:['’-]\p{L}[\p{L}\p{M}]*)*").expect("an expression"));
+/// A telephone number with its country: `+49 (0)30 123-4567`.
+static TELEPHONE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\+\d{1,3}(?:[\u{a0} ./-]?\(?\d{1,12}\)?){1,6}").expect("an expression"));
+/// Lengths of something: `120x80x15`.
+static SIZE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)^[1-9]\d*(?:[.,]\d+)?(?:x\d+(?:[.,]\d+)?)+$").expect("an expression"));
+/// What may stand before the first word of a sentence: the source of the sentence before it, an emoji, a list's mark.
+static LEADING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:\[[^\[\]\n]*\]|\([^()\n]*[\d_.:†-][^()\n]*\)|【[^】\n]*】|[^\p{L}\p{N}\[(【]|[¹²³⁰⁴-⁹])*$")
+        .expect("an expression")
+});
 static SMALL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\p{Ll}").expect("an expression"));
 
 /// The statements of an answer. A citation behind the full stop belongs to the sentence before it on the line, unless that
@@ -126,12 +143,15 @@ fn blanked(answer: &str) -> (String, Vec<(usize, Vec<usize>)>) {
 /// Places of sentences and lines.
 fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut ends = Vec::new();
+    let dates = dates(text);
+    // `5. März` ends no sentence.
+    let in_date = |at: usize| dates.iter().any(|date| date.start < at && at < date.end);
     let letters: Vec<(usize, char)> = text.char_indices().collect();
     for (place, &(at, letter)) in letters.iter().enumerate() {
         let next = letters.get(place + 1).map(|(_, next)| *next);
         let ends_sentence = match letter {
             '\n' | '。' | '！' | '？' => true,
-            '.' | '!' | '?' | '…' => next.is_none_or(char::is_whitespace) && !abbreviates(&text[..at]),
+            '.' | '!' | '?' | '…' => next.is_none_or(ends_before) && !abbreviates(&text[..at]) && !in_date(at),
             '"' | '”' | '»' => text[..at].ends_with(['.', '!', '?']) && next.is_some_and(char::is_whitespace),
             _ => false,
         };
@@ -150,6 +170,11 @@ fn sentences(text: &str) -> Vec<Range<usize>> {
         from = end;
     }
     places
+}
+
+/// Whether a sentence may end before that letter: white space, or the source that it cites.
+fn ends_before(next: char) -> bool {
+    next.is_whitespace() || matches!(next, '[' | '【' | '¹' | '²' | '³' | '⁰' | '⁴'..='⁹')
 }
 
 /// Whether the full stop behind `text` belongs to an initial or a short title.
@@ -191,6 +216,13 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
             add(inside.range(), Kind::Quote(words));
         }
     }
+    for found in TELEPHONE.find_iter(text) {
+        let digits = free(&taken, &found.range()).then(|| telephone(found.as_str())).flatten();
+        if let Some(digits) = digits {
+            taken.push(found.range());
+            add(found.range(), Kind::Telephone(digits));
+        }
+    }
     for date in dates(text) {
         let within = date.start..date.end;
         if free(&taken, &within) {
@@ -198,7 +230,7 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
             add(within, Kind::Date(date));
         }
     }
-    for found in CODE.find_iter(text) {
+    for found in tokens(text) {
         let code = plain_code(found.as_str());
         if free(&taken, &found.range()) && is_code(found.as_str()) {
             taken.push(found.range());
@@ -224,6 +256,15 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
     facts
 }
 
+/// The digits of a telephone number; `None` of an amount, such as `+10 000 000`.
+fn telephone(text: &str) -> Option<String> {
+    let text = text.replace("(0)", " ");
+    let groups: Vec<&str> = text.split(|letter: char| !letter.is_ascii_digit()).filter(|one| !one.is_empty()).collect();
+    let are_thousands = groups[1..].iter().all(|group| group.len() == 3);
+    let digits = groups.concat();
+    ((8..=15).contains(&digits.len()) && (groups.len() == 1 || !are_thousands)).then_some(digits)
+}
+
 /// Places of capitalised words that do not begin a sentence, a line, a quotation or a clause behind a colon.
 fn capitalised(text: &str) -> Vec<(Range<usize>, String)> {
     let words: Vec<regex::Match<'_>> = WORD.find_iter(text).collect();
@@ -234,13 +275,16 @@ fn capitalised(text: &str) -> Vec<(Range<usize>, String)> {
         return Vec::new();
     }
     let begins = |word: &regex::Match<'_>| {
-        let before = text[..word.start()].trim_end();
-        before.is_empty()
-            || before.ends_with([':', ';', '"', '“', '„', '«', '(', '–', '—', '*', '#', '|', '-', '•', '/', '\''])
+        // Emphasis begins no sentence.
+        let before =
+            text[..word.start()].trim_end_matches(|letter: char| letter.is_whitespace() || "*_".contains(letter));
+        LEADING.is_match(before)
+            || before
+                .ends_with(['[', '【', ':', ';', '"', '“', '„', '«', '(', '–', '—', '*', '#', '|', '-', '•', '/', '\''])
     };
     let counts = |word: &&regex::Match<'_>| {
         let text = word.as_str();
-        is_capital(text) && text.chars().count() > 1 && text != "I" && !begins(word)
+        is_capital(text) && text.chars().count() > 1 && !COMMON.contains(&text) && !begins(word)
     };
     let mut initials = vec![String::new(); words.len()];
     let mut from = 0;
@@ -256,6 +300,11 @@ fn capitalised(text: &str) -> Vec<(Range<usize>, String)> {
         initials[from..=at].fill(run);
     }
     words.iter().zip(initials).filter(|(word, _)| counts(word)).map(|(word, run)| (word.range(), run)).collect()
+}
+
+/// The runs of letters and digits of a text that may be codes.
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = regex::Match<'_>> {
+    CODE.find_iter(text)
 }
 
 /// Lower-case words and numbers of a text.
@@ -275,7 +324,9 @@ pub(super) fn is_code(token: &str) -> bool {
     let is_number = |amount: &str| amount.chars().all(|letter| letter.is_ascii_digit() || ".,".contains(letter));
     // `EUR120` and `kr120` are amounts; `RS232` is a code.
     let is_written = |code: &str| token.starts_with(&code.to_uppercase()) == (code.len() > 2);
-    if CURRENCY_CODES.iter().any(|code| is_written(code) && lower.strip_prefix(code).is_some_and(is_number)) {
+    let is_amount = |code: &&str| is_written(code) && lower.strip_prefix(code).is_some_and(is_number);
+    let is_side = |side: &str| side.parse::<f64>().is_ok_and(|side| side > COUNT);
+    if CURRENCY_CODES.iter().any(is_amount) || SIZE.is_match(token) && lower.split('x').any(is_side) {
         return false;
     }
     let rest = lower.trim_start_matches(|letter: char| letter.is_ascii_digit() || ".,/-".contains(letter));
@@ -286,6 +337,9 @@ pub(super) fn is_code(token: &str) -> bool {
         && !AREAS.contains(&lower.as_str())
         && !(rest.chars().all(|letter| letter.is_alphabetic() || letter == '-') && rest.len() < lower.len())
 }
+
+/// Words in capitals that name nothing of a subject.
+const COMMON: [&str; 8] = ["I'm", "I'll", "AI", "FAQ", "FAQs", "PDF", "ASAP", "OK"];
 
 /// Units that look like codes.
 const AREAS: [&str; 8] = ["m2", "m3", "mm2", "mm3", "cm2", "cm3", "km2", "km3"];

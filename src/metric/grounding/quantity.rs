@@ -2,7 +2,9 @@
 
 use super::behind::{self, said_per};
 use super::clock;
-use super::units::{are_one_unit, scale_before_words, scale_of, scale_of_money, unit_before_words, unit_of};
+use super::units::{
+    are_one_unit, is_of_length, is_unspaced, scale_before_words, scale_of, scale_of_money, unit_before_words, unit_of,
+};
 use crate::trace::text::{CURRENCY_CODES, ascii_digit};
 use regex::Regex;
 use std::cell::LazyCell;
@@ -26,8 +28,8 @@ pub(super) struct Quantity {
     hours: bool,
     /// Whether it is a bare whole number without separator, scale or unit.
     pub bare: bool,
-    /// Whether it names a place, as `page 30` does, and counts nothing.
-    is_label: bool,
+    /// Whether it names something, as `page 30` and `DOC-30` do, and counts nothing.
+    pub is_label: bool,
     /// Digits behind the decimal mark, and significant digits, for rounding.
     decimals: usize,
     significant: usize,
@@ -46,6 +48,9 @@ const ORDINALS: [&str; 12] = ["º", "ª", "ème", "ième", "eme", "ieme", "ère"
 
 /// Words and marks between the ends of a range.
 const RANGE: [&str; 14] = ["to", "-", "–", "and", "or", "bis", "und", "oder", "à", "a", "o", "tot", "до", "или"];
+
+/// Marks between the sides of something.
+const BY: [&str; 3] = ["x", "X", "×"];
 
 /// The largest whole number that is as often a count of anything.
 pub(super) const COUNT: f64 = 12.0;
@@ -78,21 +83,27 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     let (mut from, mut next) = (0, 0);
     let groups = LazyCell::new(|| groups_by_commas(text));
     while let Some(parts) = NUMBER.captures_at(text, from) {
-        let number = parts.name("number").expect("a part of the expression");
         let whole = parts.get(0).expect("the whole");
-        from = number.end();
+        let mut number = parts.name("number").expect("a part of the expression").range();
+        let mut word = parts.name("word");
+        // `47 223344` and `3.14159` have no groups of three digits.
+        if text[number.end..].starts_with(|next: char| ascii_digit(next).is_ascii_digit()) {
+            (number.end, word) = (number.start + ungrouped(&text[number.start..]), None);
+        }
+        from = number.end;
         // Both are in order.
-        next += times[next..].iter().take_while(|time| time.end <= number.start()).count();
-        if let Some(time) = times.get(next).filter(|time| time.start < number.end()) {
+        next += times[next..].iter().take_while(|time| time.end <= number.start).count();
+        if let Some(time) = times.get(next).filter(|time| time.start < number.end) {
             from = from.max(time.end);
             continue;
         }
         let before = text[..whole.start()].chars().next_back();
-        if before.is_some_and(char::is_alphabetic) {
+        if before.is_some_and(|before| before.is_alphabetic() && !is_unspaced(before))
+            && !is_side(&text[..whole.start()])
+        {
             continue;
         }
-        let word = parts.name("word");
-        let attached = word.is_some_and(|word| word.start() == number.end());
+        let attached = word.is_some_and(|word| word.start() == number.end);
         let currency = parts.name("before").and_then(|sign| unit_of(sign.as_str().trim()));
         let (mut scale, mut unit, mut end) = (1.0, currency, from);
         if let Some(word) = word {
@@ -126,7 +137,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
             (unit, end) = (Some(known), from + length);
         }
         let per = unit.map_or_else(Vec::new, |_| said_per(&text[end..]));
-        let written: String = number.as_str().chars().map(ascii_digit).collect();
+        let written: String = text[number.clone()].chars().map(ascii_digit).collect();
         let (readings, decimals) = match readings(&written) {
             // `1,250` of an English text is no 1.25.
             (readings, 3) if written.contains(',') && *groups => (readings[..1].to_vec(), 0),
@@ -171,7 +182,8 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
         if first.unit.is_none()
             && equal(first.scale, 1.0)
             && unit.is_some_and(|unit| unit != clock::UNIT)
-            && RANGE.contains(&between)
+            && (RANGE.contains(&between)
+                || BY.contains(&between) && !first.is_count() && unit.is_some_and(is_of_length))
         {
             first.values.iter_mut().for_each(|value| *value *= scale);
             (first.unit, first.scale, first.bare, first.hours) = (unit, scale, false, hours);
@@ -210,6 +222,22 @@ fn is_below_zero(after: &str) -> bool {
     ["below zero", "below freezing", "unter null"].iter().any(|words| near.contains(words))
 }
 
+/// Length of the number that a text begins with, if nothing parts its thousands.
+fn ungrouped(text: &str) -> usize {
+    let digits = |from: usize| {
+        let digits = text[from..].chars().take_while(|letter| ascii_digit(*letter).is_ascii_digit());
+        digits.map(char::len_utf8).sum::<usize>()
+    };
+    let whole = digits(0);
+    let behind = if text[whole..].starts_with(['.', ',']) { digits(whole + 1) } else { 0 };
+    if behind > 0 { whole + 1 + behind } else { whole }
+}
+
+/// Whether the text before a number ends with the side of something before it: `120x80`.
+fn is_side(before: &str) -> bool {
+    before.strip_suffix(['x', 'X']).is_some_and(|side| side.ends_with(|last: char| last.is_ascii_digit()))
+}
+
 /// Whether a word directly behind a number is another word than that of a code or an ordinal: `99seats`, `80유로`.
 fn is_apart(word: &str, after: &str) -> bool {
     let written = |letter: char| letter.is_lowercase() || (letter.is_alphabetic() && !letter.is_uppercase());
@@ -218,6 +246,7 @@ fn is_apart(word: &str, after: &str) -> bool {
     }
     let (long, is_ascii) = (word.chars().count() > 2, word.is_ascii());
     matches!(word.to_lowercase().as_str(), "s" | "am" | "pm")
+        || word.eq_ignore_ascii_case("x") && after.starts_with(|next: char| next.is_ascii_digit())
         || (long || !is_ascii) && word.chars().all(written) && !after.starts_with(|next: char| next.is_ascii_digit())
 }
 

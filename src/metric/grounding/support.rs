@@ -2,10 +2,11 @@
 
 use super::clock;
 use super::date::{Date, dates};
-use super::facts::{Fact, Kind, plain_code, words};
+use super::facts::{Fact, Kind, is_code, plain_code, tokens, words};
 use super::quantity::{Quantity, equal, quantities, spelled};
-use regex::Regex;
+use regex::{Captures, Regex};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Words of a statement that a computed number comes with.
@@ -20,6 +21,20 @@ const OPERANDS: usize = 60;
 
 static SEASON: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(1\d|20)\d\d\s?[-–/]\s?(\d\d)\b").expect("an expression"));
+
+/// What names something and counts nothing: an address, and a member of JSON with its name.
+static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+    let member = r#""(?P<name>[\w.@-]+)"\s*:\s*(?:"[^"\n]*"|-?[\d.]+)"#;
+    Regex::new(&format!(r#"\b[a-z][a-z\d+.-]*://[^\s<>)\]"]*|{member}"#)).expect("an expression")
+});
+
+/// Words in the names of members that say where something stands, how it was found, or by what name.
+const TECHNICAL: &[&str] = &[
+    "id", "ids", "uuid", "guid", "hash", "digest", "etag", "key", "sku", "path", "uri", "url", "file", "filename",
+    "page", "pages", "line", "lines", "loc", "row", "chunk", "chunks", "index", "idx", "offset", "position", "rank",
+    "score", "scores", "similarity", "relevance", "certainty", "confidence", "token", "tokens", "count", "ms", "took",
+    "elapsed", "processing", "timestamp", "version", "limit", "top", "cursor", "label",
+];
 
 /// Short words that are no initials.
 const FUNCTION_WORDS: &[&str] = &[
@@ -88,8 +103,28 @@ impl Source {
         source
     }
 
+    /// Adds a text.
     pub(crate) fn add(&mut self, text: &str) {
-        self.numbers.extend(quantities(text));
+        let is_name = |parts: &Captures<'_>| parts.name("name").is_none_or(|name| is_technical(name.as_str()));
+        let named: Vec<Range<usize>> =
+            NAMED.captures_iter(text).filter(is_name).filter_map(|parts| Some(parts.get(0)?.range())).collect();
+        let dates: Vec<Range<usize>> = dates(text).iter().map(|date| date.start..date.end).collect();
+        self.add_words(text, |number| {
+            let is_named = number.unit.is_none() && around(&named, number).is_some();
+            is_named || around(&dates, number).is_some_and(|date| number.end <= date.end)
+        });
+    }
+
+    /// Adds a name, or other words whose bare numbers are no amounts: `faq-45` is not 45 euros.
+    pub(super) fn add_name(&mut self, name: &str) {
+        self.add_words(name, |number| number.unit.is_none());
+    }
+
+    fn add_words(&mut self, text: &str, names: impl Fn(&Quantity) -> bool) {
+        self.numbers.extend(quantities(text).into_iter().map(|mut number| {
+            number.is_label |= names(&number);
+            number
+        }));
         self.dates.extend(dates(text));
         let found = words(text);
         self.numbers.extend(spelled(&found));
@@ -106,6 +141,7 @@ impl Source {
                 self.capitals.extend(words(token));
             }
         }
+        self.codes.extend(tokens(text).filter(|token| is_code(token.as_str())).map(|token| plain_code(token.as_str())));
         // `2007-08` names 2008 too.
         for parts in SEASON.captures_iter(text) {
             self.numbers.extend(format!("{}{}", &parts[1], &parts[2]).parse().ok().map(Quantity::spelled));
@@ -134,6 +170,7 @@ impl Source {
             Kind::Number(number) => self.has_number(number),
             Kind::Date(date) => self.has_date(date),
             Kind::Code(code) => self.codes.contains(code) || self.known.contains(code),
+            Kind::Telephone(digits) => self.has_telephone(digits),
             Kind::Name(name, run) => self.has_name(name) || self.has_acronym(run),
             // `does n't` is `doesn't`.
             Kind::Quote(quoted) => match quoted.as_slice() {
@@ -157,6 +194,22 @@ impl Source {
             |part: f64| self.numbers.iter().any(|other| other.bare && other.values.iter().any(|one| equal(*one, part)));
         let apart = || clock::parts(number).is_some_and(|parts| parts.into_iter().all(plain));
         self.numbers.iter().any(|other| number.agrees(other)) || apart() || (number.bare && self.dates.iter().any(year))
+    }
+
+    /// Whether the groups of digits of a telephone number stand in the source; `(0)` is not dialled behind a country.
+    fn has_telephone(&self, digits: &str) -> bool {
+        (0..self.words.len()).any(|from| {
+            let mut rest = digits;
+            for word in &self.words[from..] {
+                match rest.strip_prefix(word.as_str()) {
+                    Some("") => return true,
+                    Some(more) => rest = more,
+                    None if word == "0" && rest.len() < digits.len() => {}
+                    None => return false,
+                }
+            }
+            false
+        })
     }
 
     /// Whether year and day stand in the source, together or apart.
@@ -200,7 +253,8 @@ impl Source {
         }
         let mut values: Vec<f64> = Vec::new();
         let years = self.dates.iter().filter_map(|date| date.year).map(f64::from);
-        for value in self.numbers.iter().filter_map(|other| other.values.first().copied()).chain(years) {
+        let amounts = self.numbers.iter().filter(|other| !other.is_label);
+        for value in amounts.filter_map(|other| other.values.first().copied()).chain(years) {
             if !values.iter().any(|known| equal(*known, value)) {
                 values.push(value);
             }
@@ -227,6 +281,18 @@ impl Source {
                     || (other != 0.0 && is(one / other))
             })
     }
+}
+
+/// The range of several in order, none in another, in which a number begins.
+fn around<'r>(ranges: &'r [Range<usize>], number: &Quantity) -> Option<&'r Range<usize>> {
+    let next = ranges.partition_point(|range| range.end <= number.start);
+    ranges.get(next).filter(|range| range.start <= number.start)
+}
+
+/// Whether the name of a member is a technical one, by its words: `page_label`, `processingTimeMS`.
+fn is_technical(name: &str) -> bool {
+    static WORDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Z]+[a-z]*|[a-z]+").expect("an expression"));
+    WORDS.find_iter(name).any(|word| TECHNICAL.contains(&word.as_str().to_lowercase().as_str()))
 }
 
 /// Whether one word is a form of the other: they begin with `least` equal letters or more, and differ in a short ending (`Brazil`, `Brazilian`).

@@ -55,6 +55,70 @@ fn what_stands_nowhere_is_named() {
 }
 
 #[test]
+fn the_first_word_of_a_sentence_is_no_name_behind_a_source_or_an_emoji() {
+    for before in ["[manual] ", "(manual.pdf) ", "[Source: manual] ", "🚲 "] {
+        let answer = format!("You have 30 days. {before}Bring it back.");
+        assert_eq!(missing(&answer), [""; 0], "{answer}");
+    }
+    for answer in
+        ["You have 30 days.【4:0†manual】 Bring it.", "You have 30 days.¹ Bring it.", "✅ Yes, you have 30 days."]
+    {
+        assert_eq!(missing(answer), [""; 0], "{answer}");
+    }
+    for answer in ["The shop (manual.pdf) Napoleon has 30 days.", "(By the way) Napoleon has 30 days."] {
+        assert!(missing(answer).contains(&"Napoleon".to_owned()), "{answer}");
+    }
+}
+
+#[test]
+fn a_name_an_address_and_an_id_support_no_amount() {
+    let left = |answer: &str, source: &str| unsupported(answer, source).1.len();
+    for (answer, source) in [
+        ("It costs 45 euros.", "See https://shop.example/faq/45 for it."),
+        ("It costs 45 euros.", r#"{"order_id": 45, "text": "It is low."}"#),
+        ("It costs 45 euros.", r#"{"docId":"45"}"#),
+        ("It costs 45 euros.", "See form DOC-45."),
+        ("It costs 45 euros.", r#""metadata.loc.pageNumber": 45"#),
+        ("It costs 45 euros.", r#""page_label": "45""#),
+        ("It costs 45 euros.", r#""processingTimeMS": 45"#),
+        ("It costs 45 euros.", "It is in s3://kb/docs/45.md."),
+        ("It takes 14 days.", "発売は2026年12月14日です。"),
+        ("发布于2026年12月14日。", "It was sold on 2026-12-24, and you have 14 days."),
+        ("Call +49 30 12345.", "Telephone: +49 30 1234567"),
+        ("It is 120X90 cm.", "It is 120 x 80 cm."),
+        ("The register is 0x10.", "The register is 0x80."),
+        ("The total is 90 euros.", "DOC-45 is 45 euros."),
+    ] {
+        assert_eq!(left(answer, source), 1, "{answer} by {source}");
+    }
+    for (answer, source) in [
+        ("It costs 45 euros.", r#"{"order_id": 12, "paid": 45}"#),
+        ("It is form DOC-45.", "See form DOC-45."),
+        ("It is order 4711.", r#"{"order_id": 4711}"#),
+        ("It costs 1299 EUR.", "\"price\": 1299\n\"currency\": \"EUR\""),
+        ("发布于2026年5月3日。", "It was sold on May 3rd, 2026."),
+        ("Die Frist ist der 5. März 2027.", "2027-03-05"),
+        ("I am an AI assistant. It costs 45 euros.", "45 euros"),
+        ("It is +25 - 30 °C.", "It is +25 to +30 °C."),
+        ("It is +10 000 000 kroner.", "It is 10 million kroner."),
+        ("Call +47 22334455 / 22334466.", "Telephone: +47 22334455 or 22334466"),
+        ("Call +49 30 1234567.", "Telephone: +49 (0)30 1234567"),
+        ("Take 2 x 250 g.", "A double pack of 250 g each."),
+        ("表１ 2024年度の料金は30ユーロです。", "表１ 2024年度の料金は30ユーロです。"),
+        ("It ends on December 24, 2026, at 18:00.", "It ends 2026-12-24T18:00:00Z."),
+        ("It ended on 2026-12-24.", "It ends 2026-12-24T18:00:00+01:00."),
+        ("Call +47 22 33 44 55.", "Telephone: +4722334455"),
+        ("Call +49 (30) 1234567.", "Telephone: +49 30 1234567, from 9"),
+        ("型番はRS232です。", "型番: RS232"),
+    ] {
+        assert_eq!(left(answer, source), 0, "{answer} by {source}");
+    }
+    assert_eq!(left("Die Frist ist der 5. März 2027.", "2027-03-03"), 1);
+    assert_eq!(left("The office is in **Madrid**.", "The office is in Oslo."), 1);
+    assert_eq!(left("Call +47 22 33 44 56.", "Telephone: +47 22 33 44 55"), 1);
+}
+
+#[test]
 fn code_addresses_citations_and_nouns_of_german_are_no_facts() {
     for answer in [
         "Run `reset --level 99`.",

@@ -96,6 +96,7 @@ const UNITS: &[(&str, &[&str], f64)] = &[
             "day", "days", "tag", "tage", "tagen", "jour", "jours", "día", "días", "dia", "dias", "giorno", "giorni",
             "dag", "dagen", "dagar", "dage", "dager", "dygn", "dzień", "dni", "день", "дня", "дней", "дні", "днів",
             "gün", "günü", "日間", "天", "営業日", "工作日", "个工作日", "個工作日", "工作天", "個工作天", "영업일",
+            "日",
         ],
         86400.0,
     ),
@@ -121,7 +122,7 @@ const UNITS: &[(&str, &[&str], f64)] = &[
         "month",
         &[
             "year", "years", "jahr", "jahre", "jahren", "ans", "année", "années", "año", "años", "anno", "anni", "ano",
-            "anos", "jaar", "jaren", "år", "lata", "lat", "год", "года", "лет", "yıl", "年間",
+            "anos", "jaar", "jaren", "år", "lata", "lat", "год", "года", "лет", "yıl", "年間", "年", "년",
         ],
         12.0,
     ),
@@ -289,14 +290,18 @@ pub(super) fn scale_of_money(letters: &str) -> Option<f64> {
     })
 }
 
+/// Whether a letter is of a script without spaces between words, or of Korean, whose particles join numbers and units.
+pub(super) fn is_unspaced(letter: char) -> bool {
+    matches!(letter, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{d7a3}')
+}
+
 /// The unit at the beginning of a word of a script without spaces: `30日間有効` has `日間`.
 pub(super) fn unit_before_words(word: &str) -> Option<(&'static str, f64, usize)> {
-    let is_unspaced = |name: &str| name.starts_with(|letter: char| ('\u{3040}'..'\u{d7a4}').contains(&letter));
-    let begins = |name: &&&str| is_unspaced(name) && word.starts_with(**name);
+    let begins = |name: &&&str| name.starts_with(is_unspaced) && word.starts_with(**name);
     let fitting = |(base, names, factor): &(&'static str, &[&str], f64)| {
         names.iter().find(begins).map(|name| (*base, *factor, name.len()))
     };
-    if is_unspaced(word) { UNITS.iter().find_map(fitting) } else { None }
+    if word.starts_with(is_unspaced) { UNITS.iter().find_map(fitting) } else { None }
 }
 
 /// Units that share a spelling: `$` is that of several countries, and so are `kr`, `¥` and cents; pounds are also weights.
@@ -317,4 +322,9 @@ pub(super) fn are_one_unit(one: &str, other: &str) -> bool {
 /// Whether a base unit is one of time.
 pub(super) fn is_of_time(base: &str) -> bool {
     ["s", "month"].contains(&base)
+}
+
+/// Whether a base unit is one of length.
+pub(super) fn is_of_length(base: &str) -> bool {
+    ["m", "inch", "foot", "yard", "mile"].contains(&base)
 }
