@@ -103,6 +103,7 @@ impl<'t> ConversationView<'t> {
                     let learned = hit.learned.as_ref();
                     let by = || learned.map_or_else(by, |learned| format!("{}, learned from {}", by(), learned.result));
                     self.give(&hit.id, by, "internal");
+                    hit.names.iter().for_each(|name| self.give(name, by, "internal"));
                     self.mention(&hit.excerpt);
                     for url in learned.iter().flat_map(|learned| &learned.urls) {
                         self.give(url, by, "external");

@@ -257,6 +257,8 @@ impl Story {
             title: String::new(),
             raw_score: 1.0,
             excerpt: String::new(),
+            names: Vec::new(),
+            beside: String::new(),
             learned,
         };
         let mut hits: Vec<_> = ids.iter().map(|id| hit(id, None)).collect();

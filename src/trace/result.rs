@@ -47,7 +47,8 @@ impl ToolResult {
             Self::Search(search) => {
                 let learned = search.hits.iter().filter_map(|hit| hit.learned.as_ref());
                 let pages = learned.flat_map(|one| &one.urls).map(|url| ("external", url.as_str()));
-                search.hits.iter().map(|hit| ("internal", hit.id.as_str())).chain(pages).collect()
+                let names = search.hits.iter().flat_map(|hit| hit.names.iter().chain([&hit.id]));
+                names.map(|name| ("internal", name.as_str())).chain(pages).collect()
             }
             Self::External(found) => {
                 let pages = found.citations.iter().map(|page| ("external", page.url.as_str()));
@@ -118,6 +119,12 @@ pub struct Hit {
     pub raw_score: f64,
     /// The first characters of its text, at most 160.
     pub excerpt: String,
+    /// Other names by which an external agent may cite it: its address, file or title.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// What else the result of an external agent's search says of it, a line for each member; at most 1,000 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub beside: String,
     /// For a learned entry: the result it was learned from, and the keywords that found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<Learned>,
@@ -126,6 +133,8 @@ pub struct Hit {
 impl Hit {
     /// Characters of its text that a trace keeps at most.
     pub(crate) const EXCERPT: usize = 160;
+    /// Characters of what is said beside its text.
+    pub(crate) const BESIDE: usize = 1_000;
 }
 
 /// Origin of a learned entry.

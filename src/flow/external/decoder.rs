@@ -4,7 +4,7 @@
 
 use crate::platform::secrets;
 use crate::provider::chat::Usage;
-use crate::provider::tool_result::{self, name_of};
+use crate::provider::tool_result::{self, is_address, name_of};
 pub(super) use crate::provider::tool_result::{document, query, result_id, words_and_names};
 use crate::provider::{Citation, SearchAnswer};
 use crate::trace::{ExternalResult, Hit, IndexResult, SourceRef};
@@ -19,10 +19,12 @@ pub(super) fn error(result: &Value) -> Option<(String, bool)> {
 /// The passages in a search result, whole: a trial's end shortens them. `None` if it holds no list of objects with names.
 pub(super) fn passages(result: &Value) -> Option<Vec<Hit>> {
     let hit = |found: tool_result::Passage<'_>| Hit {
-        id: found.id,
         title: found.title.to_owned(),
         raw_score: found.score,
         excerpt: secrets::clean(found.text).into_owned(),
+        names: found.other_names().into_iter().map(|name| secrets::clean(&name).into_owned()).collect(),
+        beside: secrets::beginning(&found.beside(), Hit::BESIDE),
+        id: found.id,
         learned: None,
     };
     Some(tool_result::passages(result)?.into_iter().map(hit).collect())
@@ -107,10 +109,6 @@ fn source(item: &Value, kind_of: KindOf<'_>) -> Option<SourceRef> {
         _ => kind_of(&id).unwrap_or(if is_address(&id) { "external" } else { "internal" }),
     };
     Some(SourceRef { kind: kind.to_owned(), title: text(&["title", "name"]).to_owned(), id, number: None })
-}
-
-fn is_address(name: &str) -> bool {
-    name.starts_with("http://") || name.starts_with("https://")
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ use crate::trace::{
     Answer, FlowSearch, Hit, Logged, Role, SearchResult, ToolCalled, ToolOutcome, ToolResult, USED_INTERNAL_KB, What,
 };
 use facts::{Fact, statements};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -64,6 +65,8 @@ struct Evidence<'a> {
     id: &'a str,
     /// The text, and what else is said of it.
     texts: Vec<Cow<'a, str>>,
+    /// The id, where the agent was shown it: its words may be repeated.
+    shown: &'a str,
     /// The texts, prepared when the first fact is looked up in them: most statements cite one passage of many.
     prepared: OnceCell<Source>,
     whole: bool,
@@ -71,11 +74,15 @@ struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     fn new(id: &'a str, texts: Vec<Cow<'a, str>>, whole: bool) -> Self {
-        Self { id, texts, prepared: OnceCell::new(), whole }
+        Self { id, texts, shown: "", prepared: OnceCell::new(), whole }
     }
 
     fn source(&self) -> &Source {
-        self.prepared.get_or_init(|| Source::of(self.texts.iter().map(AsRef::as_ref)))
+        self.prepared.get_or_init(|| {
+            let mut source = Source::of(self.texts.iter().map(AsRef::as_ref));
+            source.add_name(self.shown);
+            source
+        })
     }
 }
 
@@ -184,8 +191,10 @@ impl<'a> Known<'a> {
                 let mut numbered = Vec::with_capacity(search.hits.len());
                 for hit in &search.hits {
                     let (text, whole) = text_of(view, search, hit, texts);
-                    let urls = hit.learned.iter().flat_map(|learned| &learned.urls).map(String::as_str);
-                    let place = self.add(&hit.id, urls, (text, &[&hit.title, &hit.id]), whole);
+                    let urls = hit.learned.iter().flat_map(|learned| &learned.urls);
+                    let names = urls.chain(&hit.names).map(String::as_str);
+                    let place = self.add(&hit.id, names, (text, &[&hit.title, &hit.beside]), whole);
+                    self.evidence[place].shown = &hit.id;
                     numbered.push(place);
                 }
                 // A service's text stands for each of its pages: it, and not their text, is what the agent was given.
@@ -203,7 +212,7 @@ impl<'a> Known<'a> {
             }
             ToolResult::Other(value) if *value == ToolResult::UNSHOWN => Vec::new(),
             ToolResult::Other(value) => {
-                let text = value.to_string();
+                let text = written(value);
                 let whole = text.chars().count() < ToolResult::MOST;
                 self.evidence.push(Evidence::new("a tool's result", vec![text.into()], whole));
                 Vec::new()
@@ -302,6 +311,14 @@ fn note(fact: &Fact, statement: &str, evidence: &[Evidence<'_>], cited: &[usize]
     let near = |place: &usize| (evidence[*place].source().overlap(statement), usize::MAX - place);
     let nearest = (0..evidence.len()).max_by_key(near).map(id).unwrap_or_default();
     format!("{words} is in nothing that was retrieved; the nearest passage is {nearest}")
+}
+
+/// An untyped result as text, with the lines and quotation marks of the texts in it.
+fn written(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string().replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\""),
+    }
 }
 
 /// The text of a hit, and whether it is whole.

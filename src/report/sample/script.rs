@@ -110,6 +110,8 @@ impl Script {
                     },
                     raw_score: 11.25 / f64::from(rank + 1),
                     excerpt: text.say(22),
+                    names: Vec::new(),
+                    beside: String::new(),
                     learned: None,
                 }
             })

@@ -148,7 +148,15 @@ fn hits(answer: &AskAnswer) -> Vec<Hit> {
             continue;
         }
         let (title, excerpt) = (paragraph.title.clone(), crate::knowledge::excerpt(&paragraph.text, EXCERPT));
-        hits.push(Hit { id, title, raw_score: paragraph.score, excerpt, learned: None });
+        hits.push(Hit {
+            id,
+            title,
+            raw_score: paragraph.score,
+            excerpt,
+            names: Vec::new(),
+            beside: String::new(),
+            learned: None,
+        });
     }
     hits
 }

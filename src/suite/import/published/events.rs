@@ -228,6 +228,8 @@ impl Telling<'_> {
                 title: title.clone(),
                 raw_score: passage.score.unwrap_or_default(),
                 excerpt: text.chars().take(Hit::EXCERPT).collect(),
+                names: Vec::new(),
+                beside: String::new(),
                 learned: passage.learned.clone(),
             });
             if passage.learned.is_none() && !text.is_empty() {

@@ -188,10 +188,12 @@ impl<'s> Events<'s> {
         let query = found.query.clone().unwrap_or_default();
         let hits = found.documents.as_ref().and_then(tool_result::passages).map(|passages| {
             let hit = |one: tool_result::Passage<'_>| Hit {
-                id: one.id,
                 title: one.title.to_owned(),
                 raw_score: one.score,
                 excerpt: secrets::beginning(one.text, Hit::EXCERPT),
+                names: one.other_names().into_iter().map(|name| secrets::clean(&name).into_owned()).collect(),
+                beside: secrets::beginning(&one.beside(), Hit::BESIDE),
+                id: one.id,
                 learned: None,
             };
             passages.into_iter().map(hit).collect::<Vec<Hit>>()
