@@ -3,7 +3,7 @@
 //! A stream is read by its events. Texts at the answer's pointer, or in the shape of one of the usual clients (Chat
 //! Completions, Responses, Messages, the AI SDK, AG-UI, Mastra), are its pieces; pieces that repeat what came before replace
 //! it. At such a place, events whose type names reasoning or a tool's arguments hold none. A stream that ends with an error event
-//! is a failed turn, whatever text came before it.
+//! is a failed turn, whatever text came before it, and so is one that begins as such a client expects and lacks its end.
 
 use crate::platform::{lenient_json, secrets};
 use crate::trace::answer::{is_blank, without_reasoning};
@@ -25,6 +25,17 @@ const OF_TEXT: [&str; 4] = ["response.output_text.delta", "text-delta", "TEXT_ME
 const BESIDE: [&str; 5] = ["reasoning", "thinking", "tool", "arguments", "args"];
 /// Types of events that say that the agent failed, in lower case.
 const FAILED: [&str; 4] = ["error", "response.failed", "run_error", "abort"];
+/// Types of events by which usual clients know that a stream goes on until one that ends it.
+const BEGINS: [&str; 3] = ["start-step", "response.created", "RUN_STARTED"];
+/// Types of the events that end it.
+const ENDS: [&str; 4] = ["finish", "response.completed", "response.incomplete", "RUN_FINISHED"];
+/// How the types of all their events begin, if none holds data of the agent's own.
+const OWN: [&str; 15] = [
+    "start", "finish", "text-", "reasoning-", "step-", "tool-", "response.", "message_", "content_block", "ping",
+    "RUN_", "TEXT_", "TOOL_", "STEP_", "THINKING_",
+];
+/// What many streams end with.
+const DONE: &str = "[DONE]";
 /// Where an endpoint of the shape of Chat Completions holds its answer.
 const OPENAI: &str = "/choices/0/message/content";
 
@@ -53,10 +64,20 @@ pub(crate) struct Unread {
     kind: String,
     why: String,
     said: String,
-    /// Whether the agent says that it failed.
-    pub(super) failed: bool,
-    /// Whether there is an answer, without a word.
-    pub(super) empty: bool,
+    pub(super) lack: Lack,
+}
+
+/// What a reply without an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// A reply of another form.
+    Answer,
+    /// An answer without a word.
+    Words,
+    /// A stream without its end.
+    End,
+    /// An error, as the agent says.
+    Success,
 }
 
 /// An error that the agent put into its reply, as it says it.
@@ -93,8 +114,8 @@ pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String
     let (text, body) = whole(response, pointer)?;
     let said = without_reasoning(&text);
     if is_blank(said) {
-        let empty = true;
-        return Err(Unread { empty, ..unread(response, &format!("has an empty text at {pointer}")) });
+        let lack = Lack::Words;
+        return Err(Unread { lack, ..unread(response, &format!("has an empty text at {pointer}")) });
     }
     Ok((said.to_owned(), body))
 }
@@ -103,8 +124,15 @@ pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String
 fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unread> {
     if sse::is_stream(&response.headers, &response.body) {
         return streamed(&response.body, pointer).map_err(|failure| match failure {
-            Some(said) => failed(response, &said),
-            None => unread(response, "holds no text in its events"),
+            Unstreamed::Error(said) => failed(response, &said),
+            Unstreamed::Cut => {
+                let why = "is a stream that ends without the event that marks its end";
+                Unread { lack: Lack::End, ..unread(response, why) }
+            }
+            Unstreamed::Silent { is_whole } => {
+                let lack = if is_whole { Lack::Words } else { Lack::Answer };
+                Unread { lack, ..unread(response, "holds no text in its events") }
+            }
         });
     }
     let body = match lenient_json::read(&response.body) {
@@ -149,15 +177,32 @@ fn ai_sdk_lines(text: &str) -> Option<Result<String, Told>> {
     error.map(Err).or(out.map(Ok))
 }
 
+/// Why a stream gives no answer.
+enum Unstreamed {
+    /// The error event after the last piece of text.
+    Error(Told),
+    /// It is one of the usual streams, and lacks the end.
+    Cut,
+    /// It has no text; whether it is whole as one of the usual streams.
+    Silent { is_whole: bool },
+}
+
 /// The text of a stream, and the members of its JSON events in one object, the later ones in place of the earlier.
 ///
 /// # Errors
-/// The error event after which no text came; `None` if there is neither.
-fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>> {
-    let events = sse::Reader::whole(body).map_err(|_| None)?;
+/// [`Unstreamed`] if there is no text, or not all of it.
+fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Unstreamed> {
+    let events = sse::Reader::whole(body).map_err(|_| Unstreamed::Silent { is_whole: false })?;
     let mut text = Text::default();
     let (mut members, mut half) = (Map::new(), None);
-    for event in events.iter().filter(|event| event.data.trim() != "[DONE]") {
+    let mut course = Course { begins: false, ends: false, is_usual: true, is_whole: false };
+    for event in &events {
+        // Some end their stream in a way of their own.
+        course.ends |= event.name.as_deref().is_some_and(|name| ["end", "done", "close"].contains(&name));
+        if event.data.trim() == DONE {
+            course.ends = true;
+            continue;
+        }
         let read = lenient_json::read_next(&event.data, &mut half);
         if event.name.as_deref() == Some("error") || read.as_ref().is_ok_and(is_error) {
             text.error = Some(Told(event.data.clone()));
@@ -166,6 +211,7 @@ fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>>
         match read {
             Ok(Value::String(piece)) => text.add(&piece, Place::Plain),
             Ok(value @ (Value::Object(_) | Value::Array(_))) => {
+                course.add(&value);
                 let at = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
                 if let Some(piece) = at(pointer).filter(|_| !(PIECES.contains(&pointer) && is_beside(&value))) {
                     text.add(piece, Place::Pointer);
@@ -179,12 +225,47 @@ fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>>
             _ => text.add(&event.data, Place::Plain),
         }
     }
-    let text = text.whole()?;
+    if let Some(error) = text.error {
+        return Err(Unstreamed::Error(error));
+    }
+    if course.is_cut() {
+        return Err(Unstreamed::Cut);
+    }
+    let said = text.text.filter(|text| !text.trim().is_empty());
+    let text = said.ok_or(Unstreamed::Silent { is_whole: course.is_usual && course.is_whole })?;
     if let Some(name) = pointer.strip_prefix('/').filter(|name| members.contains_key(*name)) {
         members.insert(name.to_owned(), text.clone().into());
     }
     let body = if members.is_empty() || body.len() > LONGEST_REPLY { Value::Null } else { members.into() };
     Ok((text, body))
+}
+
+/// What the events of a stream say of its beginning and its end.
+struct Course {
+    /// Whether an event is one of [`BEGINS`].
+    begins: bool,
+    /// Whether it ended in whatever way.
+    ends: bool,
+    /// Whether all events are such as usual clients know.
+    is_usual: bool,
+    /// Whether an event ends the stream or a completion, as usual clients know it.
+    is_whole: bool,
+}
+
+impl Course {
+    fn add(&mut self, event: &Value) {
+        let kind = kind_of(event).unwrap_or_default();
+        let choice = event.pointer("/choices/0");
+        self.begins |= BEGINS.contains(&kind);
+        self.is_usual &= choice.is_some() || OWN.iter().any(|own| kind.starts_with(own));
+        let is_finished = || choice.is_some_and(|choice| choice["finish_reason"].is_string());
+        self.is_whole |= ENDS.contains(&kind) || kind == "message_stop" || is_finished();
+    }
+
+    /// Whether the end that its clients wait for is missing.
+    fn is_cut(&self) -> bool {
+        self.begins && self.is_usual && !self.ends && !self.is_whole
+    }
 }
 
 /// Whether an event says that the agent failed: by its type, or by an error as its only content.
@@ -251,18 +332,13 @@ impl Text {
         }
         text.push_str(piece);
     }
-
-    fn whole(self) -> Result<String, Option<Told>> {
-        let text = self.text.filter(|text| !text.trim().is_empty());
-        if self.error.is_some() { Err(self.error) } else { text.ok_or(None) }
-    }
 }
 
 fn unread(response: &HttpResponse, why: &str) -> Unread {
     let kind = response.header("content-type").unwrap_or("no content type").to_owned();
     let said = secrets::beginning(String::from_utf8_lossy(&response.body).trim(), SHOWN);
     let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it begins with: {said}") };
-    Unread { kind, why: why.to_owned(), said, failed: false, empty: false }
+    Unread { kind, why: why.to_owned(), said, lack: Lack::Answer }
 }
 
 /// A reply that is meant as JSON says what is wrong with it.
@@ -276,7 +352,7 @@ fn no_json(response: &HttpResponse, why: &serde_json::Error) -> Unread {
 /// The agent says that it failed.
 fn failed(response: &HttpResponse, Told(said): &Told) -> Unread {
     let said = format!("it says: {}", secrets::beginning(said.trim(), SHOWN));
-    Unread { said, failed: true, ..unread(response, "ends with an error") }
+    Unread { said, lack: Lack::Success, ..unread(response, "ends with an error") }
 }
 
 #[cfg(test)]

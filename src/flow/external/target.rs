@@ -1,11 +1,12 @@
 //! How a turn is sent to an agent, and where its reply holds the answer.
 //!
 //! The body is JSON of any shape with placeholders, `{{message}}` or `{message}`. A text that is only `{{history}}`
-//! becomes a list of `{role, content}`, one that is only `{{messages}}` this list with the user's message last, and one
-//! that is only `{{tenant}}` null if there is no tenant; all others are replaced where they stand.
+//! becomes a list of `{role, content}`, one that is only `{{messages}}` this list with the user's message last,
+//! `{{ui_messages}}` the same in the form of the AI SDK, and one that is only `{{tenant}}` null if there is no tenant; all
+//! others are replaced where they stand.
 
-use super::reply::{self, AnswerAt, Unread};
-use super::{ANSWER_EMPTY, Trouble, Words, unreached};
+use super::reply::{self, AnswerAt, Lack};
+use super::{ANSWER_EMPTY, NO_REPLY, Trouble, Words, unreached};
 use crate::platform::placeholders::{Piece, either};
 use crate::platform::secrets;
 use crate::provider::EXACT;
@@ -113,10 +114,11 @@ impl Target {
             200..=299 => match reply::read(&response, &self.answer) {
                 Ok((text, body)) => Reply::Answer { text, body },
                 Err(why) => {
-                    let kind = match why {
-                        Unread { failed: true, .. } => AGENT_ERROR,
-                        Unread { empty: true, .. } => ANSWER_EMPTY,
-                        Unread { .. } => "answer_missing",
+                    let kind = match why.lack {
+                        Lack::Success => AGENT_ERROR,
+                        Lack::Words => ANSWER_EMPTY,
+                        Lack::End => NO_REPLY,
+                        Lack::Answer => "answer_missing",
                     };
                     Reply::Failed(kind, why.to_string(), reply::document(&response))
                 }

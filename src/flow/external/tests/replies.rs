@@ -1,6 +1,6 @@
 //! Answers in replies of every content type.
 
-use crate::flow::external::reply::{AnswerAt, Unread, read};
+use crate::flow::external::reply::{AnswerAt, Lack, Unread, read};
 use crate::transport::HttpResponse;
 use bytes::Bytes;
 use serde_json::Value;
@@ -101,7 +101,10 @@ fn a_stream_that_ends_with_an_error_is_no_answer_and_one_that_goes_on_after_it_i
     ] {
         let why = answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect_err(body);
         let told = why.to_string();
-        assert!(why.failed && told.contains("ends with an error; it says: ") && told.contains("overloaded"), "{told}");
+        assert!(
+            why.lack == Lack::Success && told.contains("ends with an error; it says: ") && told.contains("overloaded"),
+            "{told}"
+        );
     }
     for (kind, body) in [
         ("text/event-stream", "event: error\ndata: {\"tool\":\"down\"}\n\ndata: {\"answer\":\"It is 60 months.\"}\n\n"),
@@ -111,6 +114,52 @@ fn a_stream_that_ends_with_an_error_is_no_answer_and_one_that_goes_on_after_it_i
     ] {
         assert_eq!(text(kind, body), "It is 60 months.", "{body}");
     }
+}
+
+#[test]
+fn a_stream_that_begins_as_a_usual_client_expects_lacks_its_end_or_its_words() {
+    let stream = |events: &[&str]| events.iter().map(|event| format!("data: {event}\n\n")).collect::<String>();
+    for (begin, piece, end) in [
+        (r#"{"type":"start-step"}"#, r#"{"type":"text-delta","delta":"60 months"}"#, r#"{"type":"finish"}"#),
+        (r#"{"type":"start-step"}"#, r#"{"type":"text-delta","delta":"60 months"}"#, "[DONE]"),
+        (
+            r#"{"type":"response.created"}"#,
+            r#"{"type":"response.output_text.delta","delta":"60 months"}"#,
+            r#"{"type":"response.completed"}"#,
+        ),
+        (
+            r#"{"type":"RUN_STARTED"}"#,
+            r#"{"type":"TEXT_MESSAGE_CONTENT","delta":"60 months"}"#,
+            r#"{"type":"RUN_FINISHED"}"#,
+        ),
+    ] {
+        assert_eq!(text("text/event-stream", &stream(&[begin, piece, end])), "60 months", "{begin}");
+        let lack = |events: &[&str]| {
+            let read = answer("text/event-stream", &stream(events), &AnswerAt::Pointer("/answer".into()));
+            read.expect_err(begin).lack
+        };
+        assert_eq!(lack(&[begin, piece]), Lack::End, "{begin}");
+        let is_marked = end != "[DONE]";
+        assert_eq!(lack(&[begin, end]), if is_marked { Lack::Words } else { Lack::Answer }, "{begin}");
+        let data = r#"{"type":"data-answer","data":{"text":"60 months"}}"#;
+        assert_eq!(lack(&[begin, data, end]), Lack::Answer, "its answer may be elsewhere: {begin}");
+        for own in [
+            stream(&[r#"{"type":"start"}"#, piece, r#"{"type":"end"}"#]),
+            stream(&[begin, piece, r#"{"type":"done"}"#]),
+            stream(&[begin, piece]) + "event: end\ndata: {}\n\n",
+        ] {
+            assert_eq!(text("text/event-stream", &own), "60 months", "a stream of another form: {own}");
+        }
+    }
+    for whole in [
+        &[r#"{"choices":[{"delta":{"role":"assistant"}}]}"#, r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#][..],
+        &[r#"{"type":"message_start"}"#, r#"{"type":"message_stop"}"#],
+    ] {
+        let read = answer("text/event-stream", &stream(whole), &AnswerAt::Pointer("/answer".into()));
+        assert_eq!(read.expect_err("is empty").lack, Lack::Words, "{whole:?}");
+    }
+    let relayed = r#"{"choices":[{"delta":{"content":"60 months"},"finish_reason":null}]}"#;
+    assert_eq!(text("text/event-stream", &stream(&[relayed])), "60 months", "its last chunk has no text");
 }
 
 #[test]
