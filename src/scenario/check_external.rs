@@ -210,7 +210,7 @@ impl Checker<'_> {
         for name in prompts.iter().filter(|name| sent.contains(name.as_str())) {
             self.prompt_of_each_variant(name);
         }
-        if !names.iter().any(|name| matches!(name.as_str(), "message" | "messages" | "history")) {
+        if !names.iter().any(|name| matches!(name.as_str(), "message" | "messages" | "ui_messages" | "history")) {
             let mistake = Mistake::at(at, "nothing-said", "the agent would never get the user's words").on_key();
             self.say(mistake.help("put `{{message}}` where the agent expects them"));
         }

@@ -69,7 +69,8 @@ pub struct AgentTarget {
     pub headers: BTreeMap<String, String>,
     /// The JSON body of a turn. The placeholders `{{message}}`, `{{conversation_id}}`, `{{tenant}}`, `{{variant}}`,
     /// `{{trial}}`, `{{turn}}` and `{{prompt.NAME}}` in its texts are replaced; a text that is `{{history}}` becomes the
-    /// earlier turns, a list of `{role, content}`, and one that is `{{messages}}` the same with the user's message last.
+    /// earlier turns, a list of `{role, content}`, one that is `{{messages}}` the same with the user's message last, and
+    /// `{{ui_messages}}` that in the form of the AI SDK, `{id, role, parts}`.
     /// `{message}` is the same as `{{message}}`. Default: `{message: "{{message}}", conversation_id:
     /// "{{conversation_id}}", history: "{{history}}"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,8 @@ const MESSAGES: [&str; 7] = ["message", "question", "query", "input", "prompt", 
 /// Names of what identifies a conversation.
 const CONVERSATIONS: [&str; 8] =
     ["conversation_id", "session_id", "thread_id", "chat_id", "conversation", "session", "thread", "user_id"];
+/// Where a server may describe itself.
+const DESCRIPTION: &str = "/openapi.json";
 /// Characters of a reply in messages.
 const SHOWN: usize = 300;
 
@@ -40,6 +42,12 @@ pub(super) struct Met {
 /// What the agent answers instead, and what to do.
 pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) -> Result<Met, Unmet> {
     let declared = if contact.is_server() { openapi(contact).await } else { BTreeMap::new() };
+    if !contact.is_running() {
+        return Err(Unmet::Agent(format!(
+            "the agent's process ended when it was asked GET {DESCRIPTION}, where ragcheck looks for its paths: let it \
+             answer what it does not serve with 404"
+        )));
+    }
     let mut paths: Vec<String> = match path {
         Some(path) => vec![path.to_owned()],
         None if !contact.is_server() => vec![String::new()],
@@ -138,16 +146,26 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
         _ if let Some(why) = unread => Err(Unmet::Agent(why)),
         (Some(_), _) => Err(Unmet::Agent(format!("the agent answered, and {}", nothing_asked(contact)))),
         (None, Some(Unmet::Agent(why))) if broke && !asked => {
-            Err(Unmet::Agent(format!("{why}\nBefore that, {}", nothing_asked(contact))))
+            let bodies = tried_bodies();
+            Err(Unmet::Agent(format!(
+                "{why}\nIf it takes another body than {bodies}, write that as `target.send` in a scenario \
+                 (docs/how-to/external-agents.md). Otherwise {}",
+                nothing_asked(contact)
+            )))
         }
         (None, Some(why)) => Err(Unmet::Agent(format!(
-            "{why}\n`--path` names the path of a turn; the message was sent as one of {} and in `messages`",
-            MESSAGES.map(|name| format!("`{name}`")).join(", ")
+            "{why}\n`--path` names the path of a turn; the message was sent as one of {}",
+            tried_bodies()
         ))),
         (None, None) => Err(Unmet::Agent(format!(
             "no path of the agent takes a question: POST to {tried} is answered with 404 or 405; name its path with --path"
         ))),
     }
+}
+
+/// The bodies that are tried, in words.
+fn tried_bodies() -> String {
+    MESSAGES.map(|name| format!("`{name}`")).join(", ") + " and in `messages`, also as the AI SDK's `useChat` sends it"
 }
 
 /// Id of the conversation in which an agent is met; a second one has [`SECOND`] in its place.
@@ -193,7 +211,8 @@ fn bodies(path: &str) -> Vec<Value> {
         return vec![openai];
     }
     let named = MESSAGES.iter().map(|name| json!({*name: "{{message}}"}));
-    std::iter::once(usual("")).chain(named).chain([json!({"messages": "{{messages}}"})]).collect()
+    let lists = ["{{messages}}", "{{ui_messages}}"].map(|list| json!({"messages": list}));
+    std::iter::once(usual("")).chain(named).chain(lists).collect()
 }
 
 /// A body with these members; `None` if none of them can be the message.
@@ -230,9 +249,9 @@ fn required(reply: &HttpResponse) -> Option<Value> {
     body_of(&names)
 }
 
-/// Bodies by path, where the server describes itself at `/openapi.json`, as FastAPI does.
+/// Bodies by path, where the server describes itself at [`DESCRIPTION`], as FastAPI does.
 async fn openapi(contact: &Contact) -> BTreeMap<String, Value> {
-    let (reply, _) = contact.send(plain("GET", "/openapi.json")).await;
+    let (reply, _) = contact.send(plain("GET", DESCRIPTION)).await;
     let document = reply.ok().filter(|reply| reply.status == 200);
     let document = document.and_then(|reply| serde_json::from_slice::<Value>(&reply.body).ok()).unwrap_or_default();
     let resolved = |schema: &Value| {

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Placeholders that may appear in braces.
-pub(crate) const PLACEHOLDERS: [&str; 8] =
-    ["message", "messages", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
+pub(crate) const PLACEHOLDERS: [&str; 9] =
+    ["message", "messages", "ui_messages", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
 /// Kind of failure of a turn that the agent answers with an error.
 const AGENT_ERROR: &str = "agent_error";
 /// Characters of an agent's error message that are kept.
@@ -181,6 +181,11 @@ fn filled(template: &Value, fill: &Fill<'_>) -> Value {
             Some("messages") => {
                 let asked = json!({"role": "user", "content": fill.message});
                 turns(fill.history).into_iter().chain([asked]).collect()
+            }
+            Some("ui_messages") => {
+                let said = fill.history.iter().map(|message| (message.role.as_str(), message.content.as_str()));
+                let message = |(at, (role, text)): (usize, (&str, &str))| json!({"id": format!("m{at}"), "role": role, "parts": [{"type": "text", "text": text}]});
+                (1..).zip(said.chain([("user", fill.message)])).map(message).collect()
             }
             Some("tenant") => json!(fill.tenant),
             _ => filled_text(text, fill).into(),

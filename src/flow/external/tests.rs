@@ -265,6 +265,10 @@ fn a_turn_is_spelt_as_the_scenario_says_and_what_the_user_says_is_no_template() 
         json!({"q": "say {trial} (base, 2)", "h": [{"role": "user", "content": "before"}], "n": 3, "kept": "{other}"})
             .into()
     );
+    let of_ui = Target { send: json!({"messages": "{{ui_messages}}"}), ..target.clone() };
+    let said = |id: &str, text: &str| json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]});
+    let body = json!({"messages": [said("m1", "before"), said("m2", "say {trial}")]});
+    assert_eq!(of_ui.request(&fill).body, body.into());
     let of_tenant = Target { send: json!({"tenant": "{tenant}", "who": "user of {tenant}"}), ..target.clone() };
     assert_eq!(of_tenant.request(&fill).body, json!({"tenant": null, "who": "user of "}).into());
     let of_north = Fill { tenant: Some("north"), ..fill };

@@ -117,6 +117,11 @@ impl Contact {
         self.process.as_ref().is_none_or(|process| process.lines().is_none())
     }
 
+    /// Whether its process runs, if ragcheck started it.
+    pub(crate) fn is_running(&self) -> bool {
+        self.process.as_ref().is_none_or(Process::is_running)
+    }
+
     /// The host by which its server is reached, in whatever process.
     pub(crate) fn host(&self) -> &'static str {
         if !self.process.as_ref().is_some_and(Process::is_at_ipv6) {

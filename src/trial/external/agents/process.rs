@@ -21,6 +21,8 @@ use tokio::process::{Child, Command};
 
 /// Remedy for a process that listens elsewhere.
 const READS_PORT: &str = "does it read the variable PORT? If not, pass `{{port}}` in the command";
+/// Remedy for a process that needs longer.
+const STILL_STARTS: &str = "If it is only slow to start, let fewer start at a time (`run --jobs 1`)";
 /// How long a process may take until it is ready.
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Interval between two looks at a starting process.
@@ -200,7 +202,7 @@ impl Process {
             }
             if self.clock.now() >= until {
                 let what = path.map_or_else(
-                    || format!("nothing listens at {address}; {READS_PORT}"),
+                    || format!("nothing listens at {address}; {READS_PORT}. {STILL_STARTS}"),
                     |path| format!("GET {path} at {address} does not answer with a status below 400"),
                 );
                 let seconds = START_LIMIT.as_secs();
