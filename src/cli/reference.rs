@@ -3,13 +3,17 @@
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Introduction of a page.
-fn introduction(document: &str) -> (&'static str, &'static str) {
-    match document {
+/// Title and introduction of a page.
+fn introduction(document: &str, schema: &Value) -> (String, String) {
+    let (title, about) = match document {
         "scenario" => ("Scenario files", "Every key of a scenario."),
         "criteria" => ("Criteria files", "Every key of a file of criteria. `ragcheck explain` describes the metrics."),
         "project" => ("The project file", "Every key of `ragcheck.yaml`."),
         "rubric" => ("Rubrics", "Every key of a rubric, by which a model grades answers."),
+        "behaviour" => {
+            ("Behaviour files", "Every key of a behaviour file, which says what `ragcheck simulate` answers.")
+        }
+        "payloads" => ("Files of payloads", "Every key of the file of `ragcheck faults --poison`."),
         "run" => ("run.json", "Every member of `run.json`, the verdicts and figures of a run."),
         "plan" => ("plan.json", "Every member of `plan.json`, the input of scoring beside the traces."),
         "trace" => {
@@ -20,17 +24,17 @@ fn introduction(document: &str) -> (&'static str, &'static str) {
             "exit-code.json",
             "Every member of `exit-code.json`, written if more than the criteria decided the exit code.",
         ),
-        "check" => ("check --format json", "Every member of what `ragcheck check --format json` prints."),
-        "list" => ("list --format json", "Every member of what `ragcheck list --format json` prints."),
-        "show" => ("show --format json", "Every member of what `ragcheck show TRIAL --format json` prints."),
-        "explain" => ("explain --format json", "Every member of what `ragcheck explain NAME --format json` prints."),
-        "payloads" => ("Files of payloads", "Every key of the file of `ragcheck faults --poison`."),
-        _ => ("Behaviour files", "Every key of a behaviour file, which says what `ragcheck simulate` answers."),
-    }
+        _ => {
+            let command = schema["title"].as_str().unwrap_or(document);
+            let title = command.strip_prefix("ragcheck ").unwrap_or(command);
+            return (title.to_owned(), format!("Every member of what `{command}` prints."));
+        }
+    };
+    (title.to_owned(), about.to_owned())
 }
 
 pub(super) fn page(document: &str, schema: &Value) -> String {
-    let (title, about) = introduction(document);
+    let (title, about) = introduction(document, schema);
     let mut out = format!(
         "# {title}\n\n{about} The page is made from the schema (`ragcheck schema {document} --markdown`); `ragcheck schema {document}` prints \
          the schema for editors.\n"

@@ -35,6 +35,14 @@ fn the_reference_pages_are_those_of_the_schemas_and_of_the_columns() {
 }
 
 #[test]
+fn the_page_of_what_a_command_prints_has_its_name() {
+    for document in schema::PRINTED {
+        let page = schema::page(document).expect("a page");
+        assert!(page.starts_with(&format!("# {document} --")), "{document}: {:?}", page.lines().next());
+    }
+}
+
+#[test]
 fn the_shipped_behaviour_files_are_valid_against_their_schema_and_every_mistake_is_told_at_once() {
     let text = schema::text("behaviour").expect("a schema");
     let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
