@@ -56,8 +56,6 @@ struct Held {
     killed: BTreeSet<String>,
 }
 
-impl MemoryStore {}
-
 impl SessionStore for MemoryStore {
     fn save(&self, session: &str, state: &str, text: &str) -> Result<(), StoreError> {
         let mut held = lock(&self.held);

@@ -241,6 +241,9 @@ impl Observation {
     }
 }
 
+/// What a metric reads from a trial.
+type Reader<T> = Box<dyn Fn(&TrialView<'_>) -> T + Send + Sync>;
+
 /// A metric with its parameters set.
 pub struct Metric {
     /// For a metric of times, the share that must stay below the target: 0.95 for a p95.
@@ -266,9 +269,9 @@ pub struct Metric {
     pub applies: Box<dyn Fn(&ResolvedCase) -> bool + Send + Sync>,
     /// Reason why part of the trial is undetermined although its agent is in scope, such as input that was hidden
     /// from the trace. That part is not a unit, and is reported as such.
-    pub unseen: Box<dyn Fn(&TrialView<'_>) -> Option<String> + Send + Sync>,
+    pub unseen: Reader<Option<String>>,
     /// The units of one trial; empty when the trial has none.
-    pub observe: Box<dyn Fn(&TrialView<'_>) -> Vec<Observation> + Send + Sync>,
+    pub observe: Reader<Vec<Observation>>,
 }
 
 impl Metric {

@@ -2,6 +2,7 @@
 
 use super::ServerError;
 use super::server::{self, ASKS, Server};
+use crate::platform::lock::lock;
 use crate::provider::mcp::{Message, message, messages, method};
 use crate::transport::{HttpResponse, TARGET_HEADER};
 use crate::trial::MCP_ERROR;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead as _, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -220,8 +221,4 @@ fn parameters(request: &mut Value) -> Option<&mut Map<String, Value>> {
 
 pub(in crate::cli) fn error(id: &Value, code: i32, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
-}
-
-pub(in crate::cli) fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@ mod ancestors;
 mod client;
 mod server;
 
-pub(super) use client::{NO_JSON, cancel, error, lines_of_stdin, lock, messages_in};
+pub(super) use client::{NO_JSON, cancel, error, lines_of_stdin, messages_in};
 
 use super::arguments::McpRecord;
 use super::exit::Exit;

@@ -6,8 +6,9 @@
 //! exchange is one request and one answer, whatever the version.
 
 use super::ServerError;
-use super::client::{error, lock};
+use super::client::error;
 use crate::platform::clock::{RealClock, timeout};
+use crate::platform::lock::lock;
 use crate::provider::mcp::{Message, is_stateless, message, method};
 use crate::trial::MCP_ERROR;
 use axum::extract::State;

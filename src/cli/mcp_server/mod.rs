@@ -8,10 +8,11 @@ mod tools;
 
 use super::arguments::McpServer;
 use super::exit::Exit;
-use super::mcp_record::{NO_JSON, cancel, error, lines_of_stdin, lock, messages_in};
+use super::mcp_record::{NO_JSON, cancel, error, lines_of_stdin, messages_in};
 use super::output::{self, Problem};
 use super::serve::started;
 use crate::platform::files;
+use crate::platform::lock::lock;
 use crate::provider::mcp::{Message, message, method};
 use crate::scenario;
 use crate::settings::Provider;

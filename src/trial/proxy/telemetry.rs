@@ -31,7 +31,7 @@ pub(super) async fn take(slot: &Mutex<Desk>, head: &Parts, body: Body) -> Respon
     let (kind, empty) = if is_json { ("application/json", "{}") } else { ("application/x-protobuf", "") };
     let answer = |status: StatusCode| (status, [(CONTENT_TYPE, HeaderValue::from_static(kind))], empty).into_response();
     let refuse = |status: StatusCode, why: String| {
-        let mut desk = lock(&slot);
+        let mut desk = lock(slot);
         desk.report(spans::Batch { unread: vec![why], ..spans::Batch::default() });
         answer(status)
     };
@@ -58,7 +58,7 @@ pub(super) async fn take(slot: &Mutex<Desk>, head: &Parts, body: Body) -> Respon
     });
     match read {
         Ok(batch) => {
-            lock(&slot).report(batch);
+            lock(slot).report(batch);
             answer(StatusCode::OK)
         }
         Err(why) => refuse(StatusCode::BAD_REQUEST, why.to_string()),

@@ -176,5 +176,5 @@ impl Life for Begun {
 }
 
 fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
-    lock(&slot).take()
+    lock(slot).take()
 }
