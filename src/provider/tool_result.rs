@@ -81,19 +81,19 @@ fn passage(item: &Value) -> Option<Passage<'_>> {
 
 /// The longest text of several words in a passage, except its title.
 fn longest<'v>(item: &'v Map<String, Value>, title: &str) -> Option<&'v str> {
-    fn texts<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
-        match value {
-            Value::String(text) => found.push(text),
-            Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
-            Value::Object(members) => members.values().for_each(|member| texts(member, found)),
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    item.values().for_each(|member| texts(member, &mut found));
-    let of_words = found.into_iter().filter(|text| text.trim().contains(char::is_whitespace) && *text != title);
+    let texts = item.values().flat_map(leaves).filter_map(Value::as_str).collect::<Vec<_>>().into_iter();
+    let of_words = texts.filter(|text| text.trim().contains(char::is_whitespace) && *text != title);
     // Of equal ones the first.
     of_words.rev().max_by_key(|text| text.len())
+}
+
+/// The values in a document that hold no others, in order.
+pub(crate) fn leaves(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(leaves).collect(),
+        Value::Object(members) => members.values().flat_map(leaves).collect(),
+        leaf => vec![leaf],
+    }
 }
 
 impl Passage<'_> {

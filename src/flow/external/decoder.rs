@@ -4,7 +4,7 @@
 
 use crate::platform::secrets;
 use crate::provider::chat::Usage;
-use crate::provider::tool_result::{self, is_address, name_of};
+use crate::provider::tool_result::{self, is_address, leaves, name_of};
 pub(super) use crate::provider::tool_result::{document, query, result_id, words_and_names};
 use crate::provider::{Citation, SearchAnswer};
 use crate::trace::{ExternalResult, Hit, IndexResult, SourceRef};
@@ -35,28 +35,22 @@ pub(super) fn passages(result: &Value) -> Option<Vec<Hit>> {
 pub(super) fn pages(result: &Value) -> Option<SearchAnswer> {
     let (mut citations, mut known) = (Vec::new(), BTreeSet::new());
     for page in tool_result::passages(result)? {
-        let mut texts = Vec::new();
-        page.item.values().for_each(|member| gather(member, &mut texts));
-        let addresses = texts.into_iter().filter(|text| is_address(text));
+        let addresses = page.item.values().flat_map(texts).filter(|text| is_address(text));
         let names = [page.id].into_iter().chain(tool_result::names_in(page.item)).chain(addresses);
         let new = names.filter(|url| known.insert((page.title, url.clone())));
         citations.extend(new.map(|url| Citation { title: page.title.to_owned(), url, snippet: String::new() }));
     }
-    let mut texts = Vec::new();
-    gather(result, &mut texts);
-    let text = secrets::clean(&texts.join("\n")).into_owned();
+    let text = secrets::clean(&texts(result).collect::<Vec<_>>().join("\n")).into_owned();
     Some(SearchAnswer { text, citations, model: ExternalResult::NO_MODEL.to_owned(), usage: Usage::default() })
 }
 
-/// Adds every text and number of a document.
-fn gather(value: &Value, texts: &mut Vec<String>) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| gather(item, texts)),
-        Value::Object(members) => members.values().for_each(|member| gather(member, texts)),
-        Value::String(text) => texts.push(text.clone()),
-        Value::Number(number) => texts.push(number.to_string()),
-        Value::Bool(_) | Value::Null => {}
-    }
+/// Every text and number of a document.
+fn texts(value: &Value) -> impl Iterator<Item = String> + '_ {
+    leaves(value).into_iter().filter_map(|leaf| match leaf {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
 }
 
 /// The keywords stored for a result. Whether they can be found again is not visible.
