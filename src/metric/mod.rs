@@ -351,7 +351,7 @@ impl Metric {
     }
 }
 
-/// What a metric rests on.
+/// The data that a metric is computed from.
 pub(crate) enum Basis {
     /// Traces, and what cases expect.
     Traces,

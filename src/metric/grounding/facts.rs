@@ -10,6 +10,7 @@ use super::quantity::{COUNT, Quantity, quantities};
 use super::units::is_of_time;
 use crate::trace::text::CURRENCY_CODES;
 use regex::Regex;
+use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -143,7 +144,7 @@ fn blanked(answer: &str) -> (String, Vec<(usize, Vec<usize>)>) {
 /// Places of sentences and lines.
 fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut ends = Vec::new();
-    let dates = dates(text);
+    let dates = LazyCell::new(|| dates(text));
     // `5. März` ends no sentence.
     let in_date = |at: usize| dates.iter().any(|date| date.start < at && at < date.end);
     let letters: Vec<(usize, char)> = text.char_indices().collect();

@@ -108,24 +108,26 @@ impl Source {
         let is_name = |parts: &Captures<'_>| parts.name("name").is_none_or(|name| is_technical(name.as_str()));
         let named: Vec<Range<usize>> =
             NAMED.captures_iter(text).filter(is_name).filter_map(|parts| Some(parts.get(0)?.range())).collect();
-        let dates: Vec<Range<usize>> = dates(text).iter().map(|date| date.start..date.end).collect();
-        self.add_words(text, |number| {
+        self.add_words(text, |number, dates| {
             let is_named = number.unit.is_none() && around(&named, number).is_some();
-            is_named || around(&dates, number).is_some_and(|date| number.end <= date.end)
+            is_named || around(dates, number).is_some_and(|date| number.end <= date.end)
         });
     }
 
     /// Adds a name, or other words whose bare numbers are no amounts: `faq-45` is not 45 euros.
     pub(super) fn add_name(&mut self, name: &str) {
-        self.add_words(name, |number| number.unit.is_none());
+        self.add_words(name, |number, _| number.unit.is_none());
     }
 
-    fn add_words(&mut self, text: &str, names: impl Fn(&Quantity) -> bool) {
+    /// Adds a text, in which `names` says of a number, by the places of dates too, whether it counts nothing.
+    fn add_words(&mut self, text: &str, names: impl Fn(&Quantity, &[Range<usize>]) -> bool) {
+        let dates = dates(text);
+        let places: Vec<Range<usize>> = dates.iter().map(|date| date.start..date.end).collect();
         self.numbers.extend(quantities(text).into_iter().map(|mut number| {
-            number.is_label |= names(&number);
+            number.is_label |= names(&number, &places);
             number
         }));
-        self.dates.extend(dates(text));
+        self.dates.extend(dates);
         let found = words(text);
         self.numbers.extend(spelled(&found));
         for token in text.split(|letter: char| letter.is_whitespace() || "()[]{},;:\"“”'’!?=|–".contains(letter))
