@@ -56,14 +56,19 @@ fn words(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// The unit that words begin with, at once or behind adjectives, and the number of words to its end.
-pub(super) fn unit_of_words<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<(Unit, usize)> {
+/// Whether a word may be an adjective of any language.
+fn may_qualify(word: &str) -> bool {
+    word.chars().count() > 3 && word.chars().all(char::is_lowercase) && !OTHERS.contains(&word)
+}
+
+/// The unit behind a number, at once or behind adjectives, and its end in bytes.
+pub(super) fn unit(after: &str) -> Option<(Unit, usize)> {
     let mut known = true;
-    for (at, word) in words.into_iter().take(BETWEEN + 1).enumerate() {
+    for (at, (word, end)) in words(after).take(BETWEEN + 1).enumerate() {
         let is_long = word.chars().count() > 2;
         let fits = at == 0 || is_long && (known || !AMBIGUOUS.contains(&word));
         if let Some(unit) = unit_of(word).filter(|_| fits) {
-            return Some((unit, at + 1));
+            return Some((unit, end));
         }
         if !QUALIFIERS.contains(&word.to_lowercase().as_str()) {
             if at > 0 || !may_qualify(word) {
@@ -73,17 +78,6 @@ pub(super) fn unit_of_words<'w>(words: impl IntoIterator<Item = &'w str>) -> Opt
         }
     }
     None
-}
-
-/// Whether a word may be an adjective of any language.
-fn may_qualify(word: &str) -> bool {
-    word.chars().count() > 3 && word.chars().all(char::is_lowercase) && !OTHERS.contains(&word)
-}
-
-/// The unit behind a number, at once or behind adjectives, and its end in bytes.
-pub(super) fn unit(after: &str) -> Option<(Unit, usize)> {
-    let (unit, number) = unit_of_words(words(after).map(|(word, _)| word))?;
-    Some((unit, words(after).nth(number - 1)?.1))
 }
 
 /// What the text behind a scale word says: the factor of further scale words (`mil millones`), the unit, and their end.

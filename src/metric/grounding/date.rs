@@ -1,4 +1,4 @@
-//! Dates in a text: `2026-11-24`, also before a time, `24 November 2026`, `November 24th`, `24.11.2026`,
+//! Dates in a text: `2026-11-24`, also before a time, `2026/11/24`, `24 November 2026`, `24-Nov-2026`, `November 24th`, `24.11.2026`,
 //! `2026年11月24日`.
 
 use regex::Regex;
@@ -74,9 +74,9 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
     let day = r"\d{1,2}(?:st|nd|rd|th)?";
     Regex::new(&format!(
         r"(?ix)\b(?:
-            (?P<iy>\d{{4}})-(?P<im>\d{{2}})-(?P<id>\d{{2}})(?:T\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?
+            (?P<iy>\d{{4}})[-/](?P<im>\d{{2}})[-/](?P<id>\d{{2}})(?:T\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?
           | (?P<ad>\d{{1,2}})[./](?P<am>\d{{1,2}})[./](?P<ay>\d{{4}}|\d{{2}})
-          | (?P<dd>{day})\.?\s+(?:of\s+|de\s+)?(?P<dm>{month})\b\.?(?:,?\s+(?:de\s+)?(?P<dy>\d{{4}}))?
+          | (?P<dd>{day})(?:\.?\s+(?:of\s+|de\s+)?|-)(?P<dm>{month})\b\.?(?:(?:,?\s+(?:de\s+)?|-)(?P<dy>\d{{4}}))?
           | (?P<mm>{month})\b\.?\s+(?P<md>{day})\b(?:\s*,?\s+(?P<my>\d{{4}}))?
           | (?P<ym>{month})\b\.?\s*,?\s+(?:of\s+)?(?P<yy>\d{{4}})
         )\b
@@ -150,6 +150,8 @@ mod tests {
             "24 de noviembre de 2026",
             "the 24th of November 2026",
             "November 24 , 2026",
+            "2026/11/24",
+            "24-Nov-2026",
             "発売は2026年11月24日です",
             "2026년 11월 24일",
             "24 ноября 2026",

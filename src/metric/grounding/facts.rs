@@ -6,7 +6,7 @@
 
 use super::clock;
 use super::date::{Date, dates};
-use super::quantity::{COUNT, Quantity, quantities};
+use super::quantity::{COUNT, Quantity, durations, quantities};
 use super::units::is_of_time;
 use crate::trace::text::CURRENCY_CODES;
 use regex::Regex;
@@ -238,9 +238,10 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
             add(found.range(), Kind::Code(code));
         }
     }
-    for number in quantities(text) {
+    let numbers = quantities(text);
+    for number in durations(text, &numbers).into_iter().chain(numbers) {
         let within = number.start..number.end;
-        if free(&taken, &within) && !number.is_count() {
+        if free(&taken, &within) && !number.is_count() && !number.is_weak {
             taken.push(within.clone());
             add(within, Kind::Number(number));
         }

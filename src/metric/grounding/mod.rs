@@ -18,6 +18,7 @@ mod behind;
 mod clock;
 mod date;
 mod facts;
+mod numerals;
 mod quantity;
 #[cfg(test)]
 mod quantity_tests;

@@ -2,8 +2,10 @@
 
 use super::behind::{self, said_per};
 use super::clock;
+use super::numerals::InDigits;
 use super::units::{
-    are_one_unit, is_of_length, is_unspaced, scale_before_words, scale_of, scale_of_money, unit_before_words, unit_of,
+    are_one_unit, is_of_length, is_of_time, is_unspaced, scale_before_words, scale_of, scale_of_money,
+    unit_before_words, unit_of,
 };
 use crate::trace::text::{CURRENCY_CODES, ascii_digit};
 use regex::Regex;
@@ -30,6 +32,8 @@ pub(super) struct Quantity {
     pub bare: bool,
     /// Whether it names something, as `page 30` and `DOC-30` do, and counts nothing.
     pub is_label: bool,
+    /// Whether it is a word that may count nothing, as in `one day` and `the third year`.
+    pub is_weak: bool,
     /// Digits behind the decimal mark, and significant digits, for rounding.
     decimals: usize,
     significant: usize,
@@ -76,8 +80,19 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"{before}{number}(?:[\s\u{{a0}}\u{{202f}}-]?{word})?")).expect("an expression")
 });
 
-/// The numbers and times of day of a text, in order. A number within a word (`AB-12`, `3rd`) is none.
+/// The numbers and times of day of a text, in digits or words, in order. A number within a word (`AB-12`, `3rd`) is none.
 pub(super) fn quantities(text: &str) -> Vec<Quantity> {
+    let Some(written) = InDigits::of(text) else { return in_digits(text) };
+    let mut found = in_digits(&written.text);
+    for number in &mut found {
+        let (place, is_weak) = written.place(number.start..number.end);
+        (number.start, number.end, number.is_weak) = (place.start, place.end, is_weak);
+    }
+    found
+}
+
+/// The numbers and times of day of a text without numbers in words.
+fn in_digits(text: &str) -> Vec<Quantity> {
     let mut found = clock::times(text);
     let times: Vec<Range<usize>> = found.iter().map(|time| time.start..time.end).collect();
     let (mut from, mut next) = (0, 0);
@@ -166,6 +181,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
                 && written.chars().all(|letter| letter.is_ascii_digit())
                 && sign == Sign::None,
             is_label: unit.is_none() && behind::labels(&text[..whole.start()]),
+            is_weak: false,
             decimals,
             significant: digits.trim_start_matches('0').trim_end_matches('0').len(),
             scale: factor,
@@ -190,6 +206,29 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
         }
     }
     found
+}
+
+/// The durations of a text that it gives in two units, such as `1 h 45 min`, of which `numbers` are the parts.
+pub(super) fn durations(text: &str, numbers: &[Quantity]) -> Vec<Quantity> {
+    let joined = |pair: &[Quantity]| {
+        let [long, short] = pair else { return None };
+        let (Some(unit), [more], [less]) = (long.unit, long.values.as_slice(), short.values.as_slice()) else {
+            return None;
+        };
+        let between = text.get(long.end..short.start)?;
+        let is_one = is_of_time(unit)
+            && short.unit == long.unit
+            && *less > 0.0
+            && *less < long.scale
+            && matches!(
+                between,
+                "" | " " | " and " | " und " | " et " | " y " | " e " | " i " | " en " | " och " | " og "
+            );
+        // Its digits are all significant.
+        let significant = 9;
+        is_one.then(|| Quantity { start: long.start, values: vec![more + less], significant, ..short.clone() })
+    };
+    numbers.windows(2).filter_map(joined).collect()
 }
 
 /// What says that a number is negative.
@@ -219,7 +258,7 @@ fn sign_before(text: &str) -> Sign {
 /// Whether the text behind a number puts it below zero, as `40 degrees below zero`.
 fn is_below_zero(after: &str) -> bool {
     let near: String = after.chars().take(24).collect::<String>().to_lowercase();
-    ["below zero", "below freezing", "unter null"].iter().any(|words| near.contains(words))
+    ["below 0", "below freezing", "unter null"].iter().any(|words| near.contains(words))
 }
 
 /// Length of the number that a text begins with, if nothing parts its thousands.
@@ -298,6 +337,7 @@ impl Quantity {
             hours: false,
             bare: false,
             is_label: false,
+            is_weak: false,
             decimals: 0,
             significant: 0,
             scale: 1.0,
@@ -305,8 +345,8 @@ impl Quantity {
         }
     }
 
-    /// A number that was not written in digits.
-    pub(super) fn spelled(value: f64) -> Self {
+    /// A number without a unit, such as a year.
+    pub(super) fn plain(value: f64) -> Self {
         Self { unit: None, bare: true, significant: 1, ..Self::time(0..0, vec![value]) }
     }
 
@@ -383,66 +423,4 @@ impl Quantity {
 /// Equal but for errors of binary fractions.
 pub(super) fn equal(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-9 * one.abs().max(other.abs()).max(1.0)
-}
-
-const ONES: &[&str] = &[
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-];
-const TENS: &[&str] = &["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-
-/// The numbers from one to twelve in other languages. Words that are another word of English or German are left out.
-const SMALL: &[&[&str]] = &[
-    &["ein", "eine", "einem", "einen", "einer", "une", "uno", "una", "uma", "een", "ett", "один"],
-    &["zwei", "deux", "dos", "dois", "duas", "twee", "två", "dwa", "dwie", "два", "две"],
-    &["drei", "trois", "tres", "tre", "três", "drie", "trzy", "три"],
-    &["vier", "quatre", "cuatro", "quattro", "quatro", "fyra", "cztery", "четыре"],
-    &["fünf", "cinq", "cinco", "cinque", "vijf", "pięć", "пять"],
-    &["sechs", "seis", "zes", "seks", "sześć", "шесть"],
-    &["sieben", "siete", "sette", "sete", "zeven", "sju", "syv", "siedem", "семь"],
-    &["acht", "huit", "ocho", "otto", "oito", "åtta", "otte", "osiem", "восемь"],
-    &["neun", "neuf", "nueve", "nove", "negen", "nio", "dziewięć", "девять"],
-    &["zehn", "dix", "diez", "dieci", "dez", "tien", "tio", "dziesięć", "десять"],
-    &["elf", "onze", "undici", "elva", "elleve", "одиннадцать"],
-    &["zwölf", "douze", "doce", "dodici", "twaalf", "tolv", "двенадцать"],
-];
-
-fn small(word: &str) -> Option<f64> {
-    SMALL.iter().position(|spelled| spelled.contains(&word)).map(|at| at as f64 + 1.0)
-}
-
-/// English numbers in words, and small ones of other languages, with their units: `two hundred`, `twenty-five days`,
-/// `three million`.
-pub(super) fn spelled(words: &[String]) -> Vec<Quantity> {
-    let (mut found, mut total, mut current, mut open) = (Vec::new(), 0.0, 0.0, false);
-    let number = |value: f64, behind: usize| {
-        let mut number = Quantity::spelled(value);
-        let words = words.get(behind..).unwrap_or_default().iter().map(String::as_str);
-        // Letters alone are as often no unit: `one's`.
-        let is_word = words.clone().next().is_some_and(|word| word.chars().count() > 2);
-        if let Some(((base, factor), _)) = behind::unit_of_words(words).filter(|_| is_word) {
-            (number.unit, number.values, number.scale) = (Some(base), vec![value * factor], factor);
-            number.bare = false;
-        }
-        number
-    };
-    for (at, word) in words.iter().map(String::as_str).chain([""]).enumerate() {
-        found.extend(small(word).map(|value| number(value, at + 1)));
-        let ones = ONES.iter().position(|one| *one == word).map(|at| at as f64);
-        let tens = TENS.iter().position(|ten| *ten == word).map(|at| (at as f64 + 2.0) * 10.0);
-        let scale = if word.len() > 3 { scale_of(word) } else { None };
-        if let Some(value) = ones.or(tens) {
-            (current, open) = (current + value, true);
-        } else if let Some(factor) = scale.filter(|_| open) {
-            if factor > 100.0 {
-                (total, current) = (total + current * factor, 0.0);
-            } else {
-                current *= factor;
-            }
-        } else if open && word != "and" {
-            found.push(number(total + current, at));
-            (total, current, open) = (0.0, 0.0, false);
-        }
-    }
-    found
 }

@@ -302,12 +302,18 @@ fn numbers_within_words_are_none() {
 }
 
 #[test]
-fn numbers_in_words_have_their_value() {
-    let words = |text: &str| text.split([' ', '-']).map(str::to_owned).collect::<Vec<_>>();
-    for (text, value) in [("two hundred and five", 205.0), ("twenty-five", 25.0), ("three million", 3e6)] {
-        assert_eq!(spelled(&words(text)).iter().map(|one| one.values[0]).collect::<Vec<_>>(), [value], "{text}");
+fn numbers_in_words_are_those_in_digits() {
+    for (words, digits) in [
+        ("two hundred and five", "205"),
+        ("three million", "3,000,000"),
+        ("within thirty business days of it", "30 days"),
+        ("at six pm", "18:00"),
+        ("minus forty degrees Celsius", "-40 °C"),
+        ("thirty euros a month", "30 € / month"),
+    ] {
+        let (words, digits) = (quantities(words), quantities(digits));
+        assert!(words.len() == 1 && digits[0].agrees(&words[0]) && words[0].agrees(&digits[0]), "{words:?}");
     }
-    assert_eq!(spelled(&words("nothing to hundred")), []);
-    let days = &spelled(&words("within thirty business days of it"))[0];
-    assert!(quantities("30 days")[0].agrees(days) && !quantities("30 years")[0].agrees(days));
+    assert!(!quantities("30 years")[0].agrees(&quantities("thirty business days")[0]));
+    assert!(!quantities("20 € per month")[0].agrees(&quantities("twenty euros a year")[0]));
 }

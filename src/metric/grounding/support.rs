@@ -3,11 +3,13 @@
 use super::clock;
 use super::date::{Date, dates};
 use super::facts::{Fact, Kind, is_code, plain_code, tokens, words};
-use super::quantity::{Quantity, equal, quantities, spelled};
+use super::quantity::{Quantity, durations, equal, quantities};
 use regex::{Captures, Regex};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
 
 /// Words of a statement that a computed number comes with.
 const COMPUTED: &[&str] = &[
@@ -123,13 +125,14 @@ impl Source {
     fn add_words(&mut self, text: &str, names: impl Fn(&Quantity, &[Range<usize>]) -> bool) {
         let dates = dates(text);
         let places: Vec<Range<usize>> = dates.iter().map(|date| date.start..date.end).collect();
-        self.numbers.extend(quantities(text).into_iter().map(|mut number| {
+        let numbers = quantities(text);
+        self.numbers.extend(durations(text, &numbers));
+        self.numbers.extend(numbers.into_iter().map(|mut number| {
             number.is_label |= names(&number, &places);
             number
         }));
         self.dates.extend(dates);
         let found = words(text);
-        self.numbers.extend(spelled(&found));
         for token in text.split(|letter: char| letter.is_whitespace() || "()[]{},;:\"“”'’!?=|–".contains(letter))
         {
             let token = token.trim_matches(|letter: char| !letter.is_alphanumeric());
@@ -146,7 +149,7 @@ impl Source {
         self.codes.extend(tokens(text).filter(|token| is_code(token.as_str())).map(|token| plain_code(token.as_str())));
         // `2007-08` names 2008 too.
         for parts in SEASON.captures_iter(text) {
-            self.numbers.extend(format!("{}{}", &parts[1], &parts[2]).parse().ok().map(Quantity::spelled));
+            self.numbers.extend(format!("{}{}", &parts[1], &parts[2]).parse().ok().map(Quantity::plain));
         }
         // `RFC 7231` is written `RFC7231` too.
         for pair in found.windows(2) {
@@ -157,6 +160,7 @@ impl Source {
         }
         self.letters.extend(found.iter().map(String::as_str));
         self.letters.push(' ');
+        self.known.extend(found.iter().filter(|word| !word.is_ascii()).map(|word| unmarked(word)));
         self.known.extend(found.iter().cloned());
         self.words.extend(found);
     }
@@ -217,20 +221,24 @@ impl Source {
     /// Whether year and day stand in the source, together or apart.
     fn has_date(&self, date: &Date) -> bool {
         let year = date.year.is_none_or(|year| {
-            let number = Quantity::spelled(f64::from(year));
+            let number = Quantity::plain(f64::from(year));
             self.has_number(&number)
         });
         year && self.dates.iter().any(|other| date.falls_on(other))
     }
 
-    /// A name is known by its words, its initials, or as an adjective of a name of the source.
+    /// A name is known by its words, with or without their accents, its initials, or as an adjective of a name of the
+    /// source; a day of the week by its abbreviation.
     fn has_name(&self, name: &str) -> bool {
+        let abbreviates = |other: &String, day: &str| (3..=5).contains(&other.len()) && day.starts_with(other.as_str());
         words(name).iter().all(|word| {
             let bare = word.strip_suffix('s').unwrap_or(word);
             word.chars().count() == 1
                 || self.known.contains(word)
                 || self.known.contains(bare)
                 || self.known.contains(&format!("{word}s"))
+                || !word.is_ascii() && self.known.contains(&unmarked(word))
+                || word.ends_with("day") && self.capitals.iter().any(|other| abbreviates(other, word))
                 || self.capitals.iter().any(|other| related(word, other, 4))
                 || self.known.iter().any(|other| related(word, other, 5))
                 || ALIASES
@@ -283,6 +291,11 @@ impl Source {
                     || (other != 0.0 && is(one / other))
             })
     }
+}
+
+/// A word without its accents.
+fn unmarked(word: &str) -> String {
+    word.nfd().filter(|letter| !is_combining_mark(*letter)).collect()
 }
 
 /// The range of several in order, none in another, in which a number begins.

@@ -194,6 +194,32 @@ fn a_number_stands_for_a_source_of_the_answer_and_a_services_text_for_each_of_it
 }
 
 #[test]
+fn amounts_in_words_and_in_two_units_are_looked_up() {
+    for (answer, source, wrong) in [
+        ("You have forty days.", "30 days", 1),
+        ("You have thirty days.", "30 days", 0),
+        ("You have thirty (30) days.", "30 days", 0),
+        ("Es dauert drei Tage.", "2 Tage", 1),
+        ("It takes two to three days.", "2–3 days", 0),
+        ("It takes one day, or so.", "Soon.", 0),
+        ("One of the twelve shops has two floors.", "Many shops.", 0),
+        ("A garantia vale a partir dos meses de inverno.", "A garantia.", 0),
+        ("It takes 1 h 45 min.", "105 minutes", 0),
+        ("It takes 105 minutes.", "1 hour and 45 minutes", 0),
+        ("It takes 45 minutes more.", "1 hour and 45 minutes", 0),
+        ("It takes 1 hour 15 minutes.", "105 minutes", 1),
+        ("It is valid for 18 months.", "1 year 6 months", 0),
+        ("Come on Monday.", "Mon–Fri", 0),
+        ("Come on Sunday.", "Mon–Fri", 1),
+        ("We are in Malaga and in São Paulo.", "Málaga, Sao Paulo", 0),
+        ("It ends on 2026/12/03.", "3-Dec-2026", 0),
+        ("It ends on 2026/12/04.", "3 December 2026", 1),
+    ] {
+        assert_eq!(unsupported(answer, source).1.len(), wrong, "{answer} {source}");
+    }
+}
+
+#[test]
 fn small_numbers_in_the_words_of_other_languages_are_numbers() {
     for (answer, source) in
         [("La garantía es de 2 años.", "dos años"), ("C'est 2 ans.", "deux ans"), ("Het duurt 3 weken.", "drie weken")]
