@@ -1,7 +1,7 @@
 //! `answer_length`: answers as long as the user asked for / answers with a style (KL-6.1 to 6.3).
 //!
 //! A concise answer has at most 60 words, a detailed one at least 30. Words are counted between spaces, without
-//! citations and without the notices of the agent. The style is that of the case (`answer.style`), because a case
+//! citations, without the sources that it lists, and without the notices of the agent. The style is that of the case (`answer.style`), because a case
 //! knows what the user meant in whatever words; only without one it is what the agent logged. An answer that is
 //! written without spaces between words is not a unit.
 
@@ -12,6 +12,7 @@ use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
 use crate::scenario::expect::AnswerStyle;
 use crate::settings::catalogue::Units;
 use crate::trace::Logged;
+use crate::trace::citations::listed;
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -40,8 +41,15 @@ static NUMBERS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[[\d\s,
 fn length(turn: &TurnView<'_>) -> Option<usize> {
     let own = own_words(turn)?;
     let text = NUMBERS.as_ref()?.replace_all(&own, " ");
-    let words = text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric));
-    let (count, letters) = words.fold((0, 0), |(count, letters), word| (count + 1, letters + word.chars().count()));
+    let words = |text: &str| {
+        let words = text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric));
+        words.fold((0, 0), |(count, letters), word| (count + 1, letters + word.chars().count()))
+    };
+    let without = |(count, letters): (usize, usize), source: (usize, usize)| {
+        (count.saturating_sub(source.0), letters.saturating_sub(source.1))
+    };
+    let sources = listed(&own);
+    let (count, letters) = sources.iter().map(|entry| words(entry.text)).fold(words(&text), without);
     (letters <= count * LONGEST_MEAN).then_some(count)
 }
 
@@ -120,6 +128,9 @@ mod tests {
         let told = notes(UNDECLARED, |s| {
             style(s.turn("q"), "detailed").push(What::Logged(notice.clone())).deliver(&answer, &[], 1)
         });
+        assert_eq!(told, ["3 words; a detailed answer has at least 30"]);
+        let sources = format!("It is so [1].\n\n[1] {}", long.trim());
+        let told = notes(UNDECLARED, |s| style(s.turn("q"), "detailed").deliver(&sources, &[], 1));
         assert_eq!(told, ["3 words; a detailed answer has at least 30"]);
         let unspaced = "保証期間は二十四か月です。故障した場合は販売店に連絡してください。";
         assert!(notes(UNDECLARED, |s| style(s.turn("q"), "detailed").deliver(unspaced, &[], 1)).is_empty());

@@ -10,7 +10,7 @@
 //! characters.
 
 use super::quote;
-use crate::trace::citations::{Mark, WORDS, addresses, marks, one_spelling};
+use crate::trace::citations::{Mark, WORDS, addresses, listed, marks, one_spelling};
 use crate::trace::{
     Answer, CitedPage, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What,
 };
@@ -240,6 +240,7 @@ impl<'t> ConversationView<'t> {
                 "{} is renumbered: [{there}] in the external result, and [{number}] in the answer is another source",
                 name(meant)
             )),
+            (None, None) if listed(&answer.text).iter().any(|entry| entry.number == number) => None,
             (None, None) if shown.is_empty() => Some(format!("[{number}] is invented: the answer names no source")),
             (None, None) if answer.sources.iter().any(|source| source.number.is_some()) => {
                 Some(format!("[{number}] is invented: no source of the answer has this number"))

@@ -6,8 +6,10 @@
 //! `⁹` too. Other words in brackets cite nothing, and neither does code ([`code`]).
 
 mod code;
+mod listed;
 mod superscripts;
 
+pub(crate) use listed::{Listed, listed};
 use std::borrow::Cow;
 
 /// Number of words before a number that must agree for it to count as copied.

@@ -194,6 +194,47 @@ fn a_number_stands_for_a_source_of_the_answer_and_a_services_text_for_each_of_it
 }
 
 #[test]
+fn a_number_stands_for_its_entry_in_the_answers_own_list_of_sources() {
+    let mut known = Known::default();
+    for (id, title, url, text) in [
+        ("kb-0001", "Opening hours", "https://example.org/hours", "Open for 9 hours."),
+        ("kb-0002", "Shipping", "https://example.org/shipping", "Shipping takes 3 days."),
+        ("kb-0003", "Returns policy", "https://example.org/returns", "Returns are free for 30 days."),
+    ] {
+        let place = known.add(id, [url].into_iter(), (text, &[title]), true);
+        known.evidence[place].shown = id;
+    }
+    let wrong = |text: &str| {
+        let answer = Answer { text: text.into(), ..Answer::default() };
+        known.look_up(&answer, &[0, 1, 2], &[]).unsupported.len()
+    };
+    for list in [
+        "Sources:\n[1] Returns policy\n[2] https://example.org/shipping",
+        "Sources: [1] kb-0003, [2] kb-0002",
+        "[^1]: Returns policy, 2nd edition\n[^2]: Shipping",
+        "**References**\n1. [Returns](https://example.org/returns/)\n2. Shipping",
+    ] {
+        assert_eq!(
+            wrong(&format!("Returns are free for 30 days [1]. Shipping takes 3 days [2].\n\n{list}")),
+            0,
+            "{list}"
+        );
+        assert_eq!(
+            wrong(&format!("Returns are free for 3 days [1]. Shipping takes 3 days [2].\n\n{list}")),
+            1,
+            "{list}"
+        );
+    }
+    assert_eq!(
+        wrong("Returns are free for 30 days [1].\n\n[1] Our terms"),
+        0,
+        "an entry may name a source in other words"
+    );
+    assert_eq!(wrong("Returns are free for 31 days [1].\n\n[1] Our terms"), 1);
+    assert_eq!(wrong("Returns are free for 30 days [1]. So:\n1. Pack it\n2. Send it"), 1, "steps are no sources");
+}
+
+#[test]
 fn amounts_in_words_and_in_two_units_are_looked_up() {
     for (answer, source, wrong) in [
         ("You have forty days.", "30 days", 1),
