@@ -268,8 +268,7 @@ impl Story {
             hits.push(hit("learned:1", Some(learned)));
         }
         let without_learned = without.iter().map(ToString::to_string).collect();
-        let result =
-            SearchResult { query: "terms".into(), kb_id: "default_kb".into(), hits, without_learned, managed: None };
+        let result = SearchResult { without_learned, ..SearchResult::of("terms".into(), "default_kb".into(), hits) };
         let outcome = ToolOutcome::Ok(ToolResult::Search(result));
         self.call("knowledge_base_search", json!({"query": "terms", "top_k": 5}), outcome)
     }

@@ -54,6 +54,18 @@ pub(crate) fn passages(result: &Value) -> Option<Vec<Passage<'_>>> {
     list(result)?.iter().map(passage).collect()
 }
 
+/// What a search result says beside its passages, a line for each member: `"total": 57`.
+pub(crate) fn beside_passages(result: &Value) -> String {
+    let passages = list(result);
+    let is_told =
+        |value: &Value| value.as_array().is_some_and(|items| passages.is_some_and(|list| std::ptr::eq(list, items)));
+    let mut lines = Vec::new();
+    if let Some(members) = result.as_object() {
+        members.iter().for_each(|(name, value)| said(value, name, &|_, value| is_told(value), &mut lines));
+    }
+    lines.join("\n")
+}
+
 /// The list in a result that may be one of passages.
 fn list(result: &Value) -> Option<&Vec<Value>> {
     match result {
@@ -217,6 +229,19 @@ mod tests {
         );
         assert_eq!((found[1].beside(), found[1].other_names().len()), (String::new(), 0));
         assert_eq!(found[0].other_names(), ["x-45"]);
+    }
+
+    #[test]
+    fn what_a_result_says_beside_its_passages_is_kept() {
+        let list = json!([{"id": "p-45", "text": "A bike.", "price": 1299}]);
+        for (result, beside) in [
+            (json!({"total": 57, "results": list, "answer": "Two bikes."}), "\"total\": 57\nanswer: Two bikes."),
+            (json!({"hits": {"total": {"value": 57}, "hits": list}}), "\"hits.total.value\": 57"),
+            (json!({"results": list}), ""),
+            (list, ""),
+        ] {
+            assert_eq!(beside_passages(&result), beside, "{result}");
+        }
     }
 
     #[test]

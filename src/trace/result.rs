@@ -89,6 +89,9 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Ids that the same search returns without the keyword index, best first.
     pub without_learned: Vec<String>,
+    /// What the result of an external agent's search says beside its hits, a line for each member; at most 1,000 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub beside: String,
     /// The managed retrieval service's answer, if one was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed: Option<Box<ManagedAnswer>>,
@@ -98,7 +101,7 @@ impl SearchResult {
     /// A search without learned entries.
     pub(crate) fn of(query: String, kb_id: String, hits: Vec<Hit>) -> Self {
         let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
-        Self { query, kb_id, hits, without_learned, managed: None }
+        Self { query, kb_id, hits, without_learned, beside: String::new(), managed: None }
     }
 
     /// Whether the search found something: a passage, or what a managed retrieval service answered from.

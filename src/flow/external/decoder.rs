@@ -7,7 +7,7 @@ use crate::provider::chat::Usage;
 use crate::provider::tool_result::{self, is_address, leaves, name_of};
 pub(super) use crate::provider::tool_result::{document, query, result_id, words_and_names};
 use crate::provider::{Citation, SearchAnswer};
-use crate::trace::{ExternalResult, Hit, IndexResult, SourceRef};
+use crate::trace::{ExternalResult, Hit, IndexResult, SearchResult, SourceRef};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -28,6 +28,12 @@ pub(super) fn passages(result: &Value) -> Option<Vec<Hit>> {
         learned: None,
     };
     Some(tool_result::passages(result)?.into_iter().map(hit).collect())
+}
+
+/// A search with its passages, and what its result says beside them; `None` if [`passages`] finds none.
+pub(super) fn search(query: String, kb_id: String, result: &Value) -> Option<SearchResult> {
+    let beside = secrets::beginning(&tool_result::beside_passages(result), Hit::BESIDE);
+    Some(SearchResult { beside, ..SearchResult::of(query, kb_id, passages(result)?) })
 }
 
 /// The pages that a search engine found, with all that its result says of them and with every name by which they may be

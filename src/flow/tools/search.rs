@@ -107,8 +107,7 @@ pub(in crate::flow) fn output(
 
 /// The result of a search without learned entries.
 pub(in crate::flow) fn result(query: String, kb_id: String, hits: Vec<Hit>) -> ToolResult {
-    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
-    ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None })
+    ToolResult::Search(SearchResult::of(query, kb_id, hits))
 }
 
 /// The score of a passage in a tool message depends only on its rank, 1 for the first, so that adding an unrelated

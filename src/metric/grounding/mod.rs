@@ -204,6 +204,9 @@ impl<'a> Known<'a> {
                     self.evidence[place].shown = &hit.id;
                     numbered.push(place);
                 }
+                if !search.beside.is_empty() {
+                    self.evidence.push(Evidence::new("a search's result", vec![search.beside.as_str().into()], true));
+                }
                 // A service's text stands for each of its pages: it, and not their text, is what the agent was given.
                 if let Some(managed) = &search.managed {
                     let pages = search.hits.iter().map(|hit| hit.id.as_str());

@@ -126,8 +126,7 @@ impl Script {
                 urls: Vec::new(),
             });
         }
-        let result =
-            SearchResult { query: query.clone(), kb_id: "default_kb".into(), hits, without_learned, managed: None };
+        let result = SearchResult { without_learned, ..SearchResult::of(query.clone(), "default_kb".into(), hits) };
         let arguments = json!({"query": query, "kb_id": "default_kb", "top_k": 5});
         self.tool("knowledge_base_search", arguments, 14_000, ToolOutcome::Ok(ToolResult::Search(result)));
         self.moved("searched", "judging");

@@ -50,12 +50,13 @@ impl TraceBuilder<'_> {
     /// Adds a search that the provider made by a tool without a role.
     fn searched_by_provider(&mut self, call: &HostedCall) {
         let query = self.query();
-        let hits =
-            if let Some(Ran::Done(result)) = &call.ran { decoder::passages(&self.words.body(result)) } else { None };
-        let outcome = match (hits, &call.ran) {
-            (Some(hits), _) => {
-                ToolOutcome::Ok(ToolResult::Search(SearchResult::of(query.clone(), String::new(), hits)))
-            }
+        let search = if let Some(Ran::Done(result)) = &call.ran {
+            decoder::search(query.clone(), String::new(), &self.words.body(result))
+        } else {
+            None
+        };
+        let outcome = match (search, &call.ran) {
+            (Some(search), _) => ToolOutcome::Ok(ToolResult::Search(search)),
             (None, Some(Ran::Failed(why))) => ToolOutcome::Failed { message: self.words.text(why), retryable: true },
             (None, _) => {
                 self.hidden_retrieval = true;

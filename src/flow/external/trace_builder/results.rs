@@ -8,7 +8,7 @@ use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::mcp::Ran;
 use crate::provider::wire::{attached_passages, is_failed_result};
 use crate::provider::{Attempt, SearchAnswer};
-use crate::trace::{self, CitedPage, ExternalResult, SearchResult, ToolCalled, ToolOutcome, ToolResult, What};
+use crate::trace::{self, CitedPage, ExternalResult, ToolCalled, ToolOutcome, ToolResult, What};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -77,13 +77,13 @@ impl TraceBuilder<'_> {
             return ToolOutcome::Failed { message, retryable };
         }
         ToolOutcome::Ok(match self.role(&call.tool) {
-            trace::Role::Knowledge => match decoder::passages(&result) {
-                None => ToolResult::other(result),
-                Some(hits) => {
-                    let kb_id = call.arguments.get("kb_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-                    ToolResult::Search(SearchResult::of(decoder::query(&call.arguments), kb_id, hits))
+            trace::Role::Knowledge => {
+                let kb_id = call.arguments.get("kb_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+                match decoder::search(decoder::query(&call.arguments), kb_id, &result) {
+                    None => ToolResult::other(result),
+                    Some(search) => ToolResult::Search(search),
                 }
-            },
+            }
             trace::Role::External => match call.found.clone().or_else(|| decoder::pages(&result)) {
                 Some(found) => self.external(call, &result, found),
                 None => ToolResult::other(result),

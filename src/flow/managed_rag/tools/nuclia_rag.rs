@@ -94,10 +94,9 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ManagedRag>) -> Re
         answered(ManagedStatus::NoAnswerFound, prepared, answer)
     };
     let message = for_model(&managed);
-    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
     let (kb_id, managed) = (settings.kb_id.clone(), Some(Box::new(managed)));
     Ok(Output {
-        result: ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed }),
+        result: ToolResult::Search(SearchResult { managed, ..SearchResult::of(query, kb_id, hits) }),
         message,
         sent,
     })

@@ -86,7 +86,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
     let message = for_model(&call, &found);
     let hits = found.hits.into_iter().map(|(hit, _)| hit).collect();
     let (query, kb_id, without_learned) = (call.query, call.kb_id, found.without_learned);
-    let result = SearchResult { query, kb_id, hits, without_learned, managed: None };
+    let result = SearchResult { without_learned, ..SearchResult::of(query, kb_id, hits) };
     Ok(Output { result: ToolResult::Search(result), message, sent: Sent { service: "knowledge", attempts } })
 }
 

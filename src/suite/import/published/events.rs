@@ -242,6 +242,7 @@ impl Telling<'_> {
             kb_id: base,
             hits,
             without_learned: search.without_learned.clone().unwrap_or_default(),
+            beside: String::new(),
             managed: search.managed.clone(),
         }))
     }
