@@ -18,6 +18,7 @@ use crate::settings::catalogue::Units;
 use crate::trace::citations::{listed, numbers_of};
 use crate::trace::refusal::{SENTENCE_ENDS, says_that_it_cannot_answer};
 use crate::trace::{Answer, SearchResult};
+use std::collections::BTreeSet;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
@@ -62,9 +63,11 @@ impl InlineCitations {
     /// The unit for an answer, if any; `found` is what the searches of its turn count for.
     fn judge(self, answer: &Answer, refuses: impl Fn() -> bool, found: usize) -> Option<Held> {
         let numbers = numbers_of(&answer.text);
-        // A list of the answer's own says what its numbers are.
-        let is_listed = |number: usize| listed(&answer.text).iter().any(|entry| entry.number == number);
-        let outside = || numbers.iter().find(|number| (**number == 0 || **number > found) && !is_listed(**number));
+        let outside = || {
+            // A list of the answer's own says what its numbers are.
+            let listed: BTreeSet<usize> = listed(&answer.text).into_iter().map(|entry| entry.number).collect();
+            numbers.iter().find(|number| (**number == 0 || **number > found) && !listed.contains(number))
+        };
         Some(match self {
             Self::Range if numbers.is_empty() => return None,
             Self::Range => match outside() {

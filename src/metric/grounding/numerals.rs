@@ -43,7 +43,17 @@ struct Numeral {
 #[derive(Debug)]
 pub(super) struct InDigits {
     pub text: String,
-    numerals: Vec<Numeral>,
+    moves: Vec<Move>,
+}
+
+/// What a number in words does to the places behind it.
+#[derive(Debug)]
+struct Move {
+    /// Where its digits stand.
+    at: usize,
+    /// By how many bytes the words up to its end are longer than the digits.
+    longer: usize,
+    is_weak: bool,
 }
 
 impl InDigits {
@@ -53,33 +63,25 @@ impl InDigits {
         if numerals.is_empty() {
             return None;
         }
-        let (mut written, mut from) = (String::with_capacity(text.len()), 0);
-        for numeral in &numerals {
-            written.push_str(&text[from..numeral.words.start]);
-            written.push_str(&numeral.digits);
-            from = numeral.words.end;
+        let (mut written, mut moves, mut from) = (String::with_capacity(text.len()), Vec::new(), 0);
+        for Numeral { words, digits, is_weak } in numerals {
+            written.push_str(&text[from..words.start]);
+            let at = written.len();
+            written.push_str(&digits);
+            from = words.end;
+            moves.push(Move { at, longer: from - written.len(), is_weak });
         }
         written.push_str(&text[from..]);
-        Some(Self { text: written, numerals })
+        Some(Self { text: written, moves })
     }
 
     /// The place in the text with words of a place in that with digits, and whether it begins with a word that may count
     /// nothing.
     pub(super) fn place(&self, place: Range<usize>) -> (Range<usize>, bool) {
-        // Each number moves what stands behind it.
-        let (mut start, mut end, mut is_weak, mut longer) = (place.start, place.end, false, 0);
-        for numeral in &self.numerals {
-            let at = numeral.words.start - longer;
-            if at >= place.end {
-                break;
-            }
-            longer += numeral.words.len() - numeral.digits.len();
-            let is_first = at == place.start;
-            is_weak |= is_first && numeral.is_weak;
-            start = if at < place.start { place.start + longer } else { start };
-            end = place.end + longer;
-        }
-        (start..end, is_weak)
+        let before = |end: usize| self.moves.partition_point(|one| one.at < end);
+        let moved = |end: usize| before(end).checked_sub(1).map_or(0, |last| self.moves[last].longer);
+        let first = self.moves.get(before(place.start)).filter(|first| first.at == place.start);
+        (place.start + moved(place.start)..place.end + moved(place.end), first.is_some_and(|first| first.is_weak))
     }
 }
 

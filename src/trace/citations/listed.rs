@@ -2,6 +2,7 @@
 
 use super::numbers_of;
 use regex::Regex;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// An entry of such a list.
@@ -29,7 +30,7 @@ static HEADING: LazyLock<Regex> =
 /// The entries of the lists in a text: lines that begin with the number of a source that is cited before them.
 pub(crate) fn listed(text: &str) -> Vec<Listed<'_>> {
     let mut found = Vec::new();
-    let mut cited = Vec::new();
+    let mut cited = BTreeSet::new();
     for line in text.lines() {
         let mut from = 0;
         for parts in ENTRY.captures_iter(line) {
