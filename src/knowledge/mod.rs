@@ -7,7 +7,6 @@
 //! index run to their end before they return.
 
 mod base;
-pub(crate) mod character_references;
 mod concept;
 mod documents;
 mod embedded;

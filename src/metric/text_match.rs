@@ -10,7 +10,8 @@ use crate::trace::text::{CURRENCY_CODES, is_currency};
 use std::borrow::Cow;
 
 /// What may stand between the thousands of a number, besides a comma.
-const SEPARATORS: [char; 7] = [' ', '\u{a0}', '\u{2009}', '\u{202f}', '\'', '\u{2019}', '\u{2bc}'];
+const SEPARATORS: [char; 9] =
+    [' ', '\u{a0}', '\u{2006}', '\u{2007}', '\u{2009}', '\u{202f}', '\'', '\u{2019}', '\u{2bc}'];
 
 /// Units between two numbers of one word, such as `3x4` and `1h30`.
 const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];

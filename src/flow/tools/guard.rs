@@ -9,7 +9,7 @@ mod patterns;
 mod prose;
 
 use super::{Refusal, sanitise};
-use crate::knowledge::character_references;
+use html_escape::decode_html_entities;
 use regex::{RegexSet, RegexSetBuilder};
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
@@ -98,7 +98,7 @@ fn found(raw: &str, may_hold_code: impl Fn(&str) -> bool) -> Option<&'static str
 /// space. Line breaks stay.
 fn plain(raw: &str) -> String {
     let look: String = raw.chars().take(MAX_LOOK).collect();
-    let decoded = entities(&percent(&entities(&percent(&look))));
+    let decoded = decode_html_entities(&percent(&decode_html_entities(&percent(&look)))).into_owned();
     let mut text: String = if decoded.is_ascii() {
         decoded.to_ascii_lowercase()
     } else {
@@ -147,27 +147,6 @@ fn percent(text: &str) -> String {
         }
     }
     String::from_utf8_lossy(&decoded).into_owned()
-}
-
-/// Decodes numeric character references and the named ones used in attacks.
-fn entities(text: &str) -> String {
-    character_references::decoded(text, named)
-}
-
-fn named(name: &str) -> Option<char> {
-    match name.to_ascii_lowercase().as_str() {
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        "amp" => Some('&'),
-        "lpar" => Some('('),
-        "rpar" => Some(')'),
-        "colon" => Some(':'),
-        "tab" => Some('\t'),
-        "newline" => Some('\n'),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::pieces::{DocumentPart, Line, Piece, cut};
 use super::text::title_or;
-use crate::knowledge::character_references::decoded;
+use html_escape::decode_html_entities;
 
 /// Elements whose content is no text.
 const SKIPPED: [&str; 5] = ["script", "style", "noscript", "template", "svg"];
@@ -98,7 +98,7 @@ impl Reader {
         if self.line.trim().is_empty() {
             self.offset = at + (raw.len() - raw.trim_start().len());
         }
-        self.line.push_str(&decoded(raw, named));
+        self.line.push_str(&decode_html_entities(raw));
     }
 
     /// What was read so far is a line, the title or a heading.
@@ -114,37 +114,6 @@ impl Reader {
             None => self.parts.push(DocumentPart::Line(Line { offset: self.offset, page: None, text: line.into() })),
         }
     }
-}
-
-/// The named references that texts use.
-fn named(name: &str) -> Option<char> {
-    Some(match name {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        "nbsp" => ' ',
-        "ndash" => '\u{2013}',
-        "mdash" => '\u{2014}',
-        "hellip" => '\u{2026}',
-        "copy" => '\u{a9}',
-        "reg" => '\u{ae}',
-        "deg" => '\u{b0}',
-        "euro" => '\u{20ac}',
-        "pound" => '\u{a3}',
-        "rsquo" => '\u{2019}',
-        "lsquo" => '\u{2018}',
-        "ldquo" => '\u{201c}',
-        "rdquo" => '\u{201d}',
-        "auml" => '\u{e4}',
-        "ouml" => '\u{f6}',
-        "uuml" => '\u{fc}',
-        "szlig" => '\u{df}',
-        "eacute" => '\u{e9}',
-        "egrave" => '\u{e8}',
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 /// The unit of times of day.
 pub(super) const UNIT: &str = "clock";
 
-/// A time of day, also within a date and time as computers write it: by its colon, by `am`, `pm` or `Uhr`, or by its name.
+/// A time of day, also within a date and time as computers write it: by its colon, by `am`, `pm`, `Uhr` or `h`, or
+/// by its name.
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     let half = |name: &str| format!(r"\s?(?P<{name}>[AaPp])\.?[Mm]\b");
     let by_colon = format!(
@@ -17,9 +18,10 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
         half("half")
     );
     let by_half = format!(r"\b(?P<hour_of_half>0?[1-9]|1[0-2])(?:\.(?P<minute_of_half>[0-5]\d))?{}", half("its_half"));
+    let by_h = r"\b(?P<hour_of_h>[01]?\d|2[0-4])\s?[hH]\s?(?P<minute_of_h>[0-5]\d)\b";
     let uhr = r"\b(?P<hour_of_uhr>[01]?\d|2[0-4])(?:[.:](?P<minute_of_uhr>[0-5]\d))?\sUhr\b";
     let named = r"(?i:\b(?P<named>noon|midday|midnight)\b)";
-    Regex::new(&format!("{uhr}|{by_colon}|{by_half}|{named}")).expect("an expression")
+    Regex::new(&format!("{uhr}|{by_colon}|{by_h}|{by_half}|{named}")).expect("an expression")
 });
 
 /// Words of a text in which a time without `am` or `pm` may be one of the second half of the day.
@@ -61,10 +63,10 @@ fn time(parts: &Captures<'_>, is_late: impl Fn() -> bool) -> Quantity {
         return Quantity::time(named.start()..end, if is_midnight { vec![0.0, 1440.0] } else { vec![720.0] });
     }
     let number = |names: &[&str]| first(names).and_then(|digits| digits.as_str().parse::<f64>().ok());
-    let hours = ["hour", "hour_of_half", "hour_of_uhr"];
+    let hours = ["hour", "hour_of_half", "hour_of_uhr", "hour_of_h"];
     let (written, start) = first(&hours).map_or(("", 0), |hour| (hour.as_str(), hour.start()));
     let hour = number(&hours).unwrap_or(f64::NAN);
-    let minute = number(&["minute", "minute_of_half", "minute_of_uhr"]).unwrap_or_default();
+    let minute = number(&["minute", "minute_of_half", "minute_of_uhr", "minute_of_h"]).unwrap_or_default();
     let is_exact = || (parts.name("hour_of_uhr").is_some() || written.starts_with('0')) && !is_late();
     let hours = match first(&["half", "its_half"]).map(|half| half.as_str()) {
         Some("p" | "P") => vec![hour % 12.0 + 12.0],
@@ -72,7 +74,10 @@ fn time(parts: &Captures<'_>, is_late: impl Fn() -> bool) -> Quantity {
         None if hour <= 12.0 && !is_exact() => vec![hour, (hour + 12.0) % 24.0],
         None => vec![hour % 24.0],
     };
-    Quantity::time(start..end, hours.into_iter().map(|hour| hour * 60.0 + minute).collect())
+    let values = hours.into_iter().map(|hour| hour * 60.0 + minute).collect();
+    let mut time = Quantity::time(start..end, values);
+    time.hours = parts.name("hour_of_h").is_some();
+    time
 }
 
 /// Whether a time of day, in minutes, is written as a plain number: a full hour (`9 am`), or with a point (`18.30`).

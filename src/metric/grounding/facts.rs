@@ -82,6 +82,8 @@ static TELEPHONE: LazyLock<Regex> =
 /// Lengths of something: `120x80x15`.
 static SIZE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)^[1-9]\d*(?:[.,]\d+)?(?:x\d+(?:[.,]\d+)?)+$").expect("an expression"));
+/// A duration or a time of day: `1h45`.
+static HOURS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\d{1,2}[hH][0-5]\d$").expect("an expression"));
 /// What may stand before the first word of a sentence: the source of the sentence before it, an emoji, a list's mark.
 static LEADING: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:\[[^\[\]\n]*\]|\([^()\n]*[\d_.:†-][^()\n]*\)|【[^】\n]*】|[^\p{L}\p{N}\[(【]|[¹²³⁰⁴-⁹])*$")
@@ -328,7 +330,10 @@ pub(super) fn is_code(token: &str) -> bool {
     let is_written = |code: &str| token.starts_with(&code.to_uppercase()) == (code.len() > 2);
     let is_amount = |code: &&str| is_written(code) && lower.strip_prefix(code).is_some_and(is_number);
     let is_side = |side: &str| side.parse::<f64>().is_ok_and(|side| side > COUNT);
-    if CURRENCY_CODES.iter().any(is_amount) || SIZE.is_match(token) && lower.split('x').any(is_side) {
+    if CURRENCY_CODES.iter().any(is_amount)
+        || HOURS.is_match(token)
+        || SIZE.is_match(token) && lower.split('x').any(is_side)
+    {
         return false;
     }
     let rest = lower.trim_start_matches(|letter: char| letter.is_ascii_digit() || ".,/-".contains(letter));

@@ -26,8 +26,8 @@ pub(super) struct Quantity {
     pub unit: Option<&'static str>,
     /// The base units that it is per, and the factors to them: `month` of `30 euros a month`.
     pub per: Vec<(&'static str, f64)>,
-    /// Whether its unit is written `h`, which may also be a time of day: `9–17 h`.
-    hours: bool,
+    /// Whether its unit is written `h`, which a duration and a time of day may have: `9–17 h`, `1h45`.
+    pub hours: bool,
     /// Whether it is a bare whole number without separator, scale or unit.
     pub bare: bool,
     /// Whether it names something, as `page 30` and `DOC-30` do, and counts nothing.
@@ -68,8 +68,9 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let codes = codes.join("|");
     let before = format!(r"(?P<before>(?:\b[A-Z]{{1,3}}\$|[$€£¥₹₩₽₺]|\b(?:{codes}))\s?)?");
     let lakhs = r"\d{1,2}(?:,\d\d)+,\d{3}\b(?:\.\d+)?";
-    let number =
-        format!(r"(?P<number>{lakhs}|\d{{1,3}}(?:[\u{{a0}}\u{{202f}}'’,. ٬]\d{{3}})+(?:[.,٫]\d+)?|\d+(?:[.,٫]\d+)?)");
+    let number = format!(
+        r"(?P<number>{lakhs}|\d{{1,3}}(?:[\u{{a0}}\u{{2006}}-\u{{200b}}\u{{202f}}'’,，. ٬]\d{{3}})+(?:[.,٫]\d+)?|\d+(?:[.,٫]\d+)?)"
+    );
     let length = "(?:km|kilomet(?:re|er)s?|miles)";
     let area = r"[ckm]?m[²³]|[ckm]?m[23]\b|(?:square|cubic) \p{L}+";
     let product = r"N/mm[²2]|N[·⋅ ]m\b|k?W[·⋅ ]h\b|A[·⋅ ]h\b|newton met(?:re|er)s";
@@ -208,25 +209,30 @@ fn in_digits(text: &str) -> Vec<Quantity> {
     found
 }
 
+/// What joins the parts of a duration.
+const JOINED: [&str; 12] = ["", " ", ", ", " and ", " und ", " et ", " y ", " e ", " i ", " en ", " och ", " og "];
+
 /// The durations of a text that it gives in two units, such as `1 h 45 min`, of which `numbers` are the parts.
 pub(super) fn durations(text: &str, numbers: &[Quantity]) -> Vec<Quantity> {
     let joined = |pair: &[Quantity]| {
         let [long, short] = pair else { return None };
-        let (Some(unit), [more], [less]) = (long.unit, long.values.as_slice(), short.values.as_slice()) else {
-            return None;
-        };
-        let between = text.get(long.end..short.start)?;
-        let is_one = is_of_time(unit)
-            && short.unit == long.unit
-            && *less > 0.0
-            && *less < long.scale
-            && matches!(
-                between,
-                "" | " " | " and " | " und " | " et " | " y " | " e " | " i " | " en " | " och " | " og "
-            );
+        let ([more], [less]) = (long.values.as_slice(), short.values.as_slice()) else { return None };
+        let unit = long.unit.filter(|unit| is_of_time(unit))?;
+        // `1h 45m` has no metres.
+        let is_minutes = short.unit == Some("m") && equal(long.scale, 3600.0) && text[..short.end].ends_with('m');
+        let scale = if is_minutes { 60.0 } else { short.scale };
+        let less = less / short.scale * scale;
+        let fits = (is_minutes || short.unit == long.unit) && less > 0.0 && less < long.scale;
+        let is_one = fits && JOINED.contains(&text.get(long.end..short.start)?);
         // Its digits are all significant.
-        let significant = 9;
-        is_one.then(|| Quantity { start: long.start, values: vec![more + less], significant, ..short.clone() })
+        is_one.then(|| Quantity {
+            start: long.start,
+            values: vec![more + less],
+            unit: Some(unit),
+            scale,
+            significant: 9,
+            ..short.clone()
+        })
     };
     numbers.windows(2).filter_map(joined).collect()
 }
@@ -243,7 +249,7 @@ enum Sign {
 
 fn sign_before(text: &str) -> Sign {
     let joins = |last: char| last.is_alphanumeric() || matches!(last, ')' | ']' | '%' | '°');
-    for sign in ["-", "\u{2212}", "\u{2011}", "\u{2013}"] {
+    for sign in ["-", "\u{2212}", "\u{2011}", "\u{2013}", "－"] {
         if let Some(rest) = text.strip_suffix(sign) {
             return if rest.ends_with(joins) { Sign::None } else { Sign::Minus(sign.len()) };
         }
@@ -367,6 +373,9 @@ impl Quantity {
         }
         match (self.unit, source.unit) {
             (Some(clock::UNIT), None) => return any(&clock::is_written_as),
+            // `1h45` is a duration or a time of day.
+            (Some(clock::UNIT), Some("s")) if self.hours => return any(&|value, other| equal(value * 60.0, other)),
+            (Some("s"), Some(clock::UNIT)) if source.hours => return any(&|value, other| equal(value, other * 60.0)),
             (Some(clock::UNIT), Some("s")) if source.hours => {
                 return any(&|value, other| clock::is_written_as(value, other / 3600.0));
             }

@@ -4,6 +4,7 @@ use super::clock;
 use super::date::{Date, dates};
 use super::facts::{Fact, Kind, is_code, plain_code, tokens, words};
 use super::quantity::{Quantity, durations, equal, quantities};
+use html_escape::decode_html_entities;
 use regex::{Captures, Regex};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -105,8 +106,9 @@ impl Source {
         source
     }
 
-    /// Adds a text.
+    /// Adds a text, which may be one of HTML: `M&uuml;nchen` is `München`.
     pub(crate) fn add(&mut self, text: &str) {
+        let text = &decode_html_entities(text);
         let is_name = |parts: &Captures<'_>| parts.name("name").is_none_or(|name| is_technical(name.as_str()));
         let named: Vec<Range<usize>> =
             NAMED.captures_iter(text).filter(is_name).filter_map(|parts| Some(parts.get(0)?.range())).collect();
@@ -238,7 +240,7 @@ impl Source {
                 || self.known.contains(bare)
                 || self.known.contains(&format!("{word}s"))
                 || !word.is_ascii() && self.known.contains(&unmarked(word))
-                || word.ends_with("day") && self.capitals.iter().any(|other| abbreviates(other, word))
+                || bare.ends_with("day") && self.capitals.iter().any(|other| abbreviates(other, word))
                 || self.capitals.iter().any(|other| related(word, other, 4))
                 || self.known.iter().any(|other| related(word, other, 5))
                 || ALIASES
