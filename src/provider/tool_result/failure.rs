@@ -59,7 +59,7 @@ static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 /// Members that say what happened beside a status.
 const WORDS: [&str; 6] = ["message", "reason", "detail", "details", "error", "description"];
-/// Members that say of which call that is, and when it was. An `id` alone, or that of an order, is that of a thing.
+/// Members that say of which call that is, and when it was. An `id` does so only beside what went wrong, and that of an order never.
 const OF_CALLS: [&str; 18] = [
     "code", "error_code", "type", "timestamp", "path", "tool", "tool_name", "toolName", "retryable", "request_id",
     "requestId", "trace_id", "traceId", "correlation_id", "call_id", "tool_call_id", "instance", "errorCode",
@@ -207,8 +207,9 @@ fn failed(members: &Map<String, Value>) -> bool {
     let status = members.get("status").and_then(Value::as_str).unwrap_or_default().to_lowercase();
     let has = |name: &&str| members.get(*name).is_some_and(says_something);
     let worded = || WORDS.iter().any(has);
-    // So ends a payment or a job, too: then its kind, its key or its reason stand there.
-    let of_thing = || ["code", "type", "path", "reason", "description"].iter().any(has);
+    // So ends a payment or a job, too: then its kind, its place, what it was or its key stand there.
+    let is_key = |code: &Value| code.as_str().is_some_and(|code| code.contains(|letter: char| letter.is_ascii_digit()));
+    let of_thing = || ["type", "path", "description"].iter().any(has) || members.get("code").is_some_and(is_key);
     let said = status == "error" || ["failed", "failure"].contains(&&*status) && worded() && !of_thing();
     let code = ["statusCode", "status_code", "status"].into_iter().find_map(|name| members.get(name)?.as_u64());
     let alone = members.iter().all(|(name, value)| {
@@ -219,6 +220,7 @@ fn failed(members: &Map<String, Value>) -> bool {
             || WORDS.contains(&name)
             || OF_CALLS.contains(&name)
             || of_problem
+            || name == "id" && worded() && !of_thing()
             || !says_something(value)
     });
     // Mastra's.
@@ -260,6 +262,12 @@ mod tests {
             json!({"is_error": true, "message": "down"}),
             json!({"status": "error", "message": "down", "request_id": "a1"}),
             json!({"status": "failed", "message": "down", "timestamp": "now", "tool": "find"}),
+            json!({"status": "failed", "message": "down", "code": 17}),
+            json!({"status": "failed", "message": "down", "code": "TIMEOUT"}),
+            json!({"id": "r-1", "status": "failed", "reason": "down"}),
+            json!({"id": "r-1", "status": "error", "message": "down"}),
+            json!({"result": {"id": 9, "status": "failure", "reason": "down"}}),
+            json!({"status": "failed", "reason": "down", "items": []}),
             json!({"data": null, "errors": [{"message": "down"}]}),
             json!({"result": {"error": "down"}, "isError": false}),
             json!({"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "down", "instance": "/search"}),
@@ -346,6 +354,16 @@ mod tests {
             json!({"code": "E1_FAILED", "message": "The tank is empty."}),
             json!({"status": "failed"}),
             json!({"order_id": "A1", "status": "failed", "reason": "card declined"}),
+            json!({"order_id": "A1", "status": "failed", "items": [{"sku": "B-1"}], "message": "card declined"}),
+            json!({"id": "A1", "status": "failed", "reason": "card declined", "amount": 12}),
+            json!({"hits": [{"id": "A1", "status": "failed", "reason": "card declined"}]}),
+            json!({"orders": [{"id": "A1", "status": "error", "message": "card declined"}]}),
+            json!({"id": "A1", "status": "failed"}),
+            json!({"id": "p-3", "type": "pump", "status": "error", "message": "too hot"}),
+            json!({"id": "p-3", "status": "error", "description": "The pump in the cellar"}),
+            json!({"id": "A1", "status": "error"}),
+            json!({"id": "A1", "status": 410}),
+            json!({"code": "B-1", "status": "failed", "message": "card declined"}),
             json!({"id": "p1", "status": "error", "amount": 12, "message": "declined"}),
             json!([{"id": "p1", "status": "failed", "message": "declined"}]),
             json!({"result": "Error: E1", "title": "Codes"}),
