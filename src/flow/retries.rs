@@ -14,6 +14,8 @@ struct Episode {
     pending: bool,
     /// Whether the model has been called since the reminder.
     made: bool,
+    /// The completion that asked for the first call that failed; `None` for a call of the provider's own.
+    began: Option<u32>,
 }
 
 /// The retries of one turn.
@@ -29,7 +31,7 @@ impl Retries {
     fn episode(&mut self, cause: &str) -> Episode {
         let number = self.episodes;
         self.episodes += 1;
-        Episode { number, attempts: 0, cause: cause.to_owned(), pending: false, made: false }
+        Episode { number, attempts: 0, cause: cause.to_owned(), pending: false, made: false, began: None }
     }
 
     /// Records a reminder to call `tool`: the model's next attempt is a retry.
@@ -41,11 +43,12 @@ impl Retries {
         self.reminded.insert(tool.to_owned(), episode);
     }
 
-    /// Ends the pending retry of `tool`, if there is one.
+    /// Ends the pending retry of `tool`, if there is one. A call that the model asked for before the reminder is none; if it
+    /// worked, none is due.
     pub(in crate::flow) fn settle(&mut self, tool: &str, recovered: bool) -> Option<Retried> {
         let episode = self.reminded.get_mut(tool).filter(|episode| episode.pending)?;
-        episode.pending = false;
-        Some(retried(Account::Model, tool, episode, recovered))
+        episode.pending = !episode.made && !recovered;
+        episode.made.then(|| retried(Account::Model, tool, episode, recovered))
     }
 
     /// Marks pending reminders as retried, because the model is called again.
@@ -61,20 +64,28 @@ impl Retries {
         tools.iter().filter_map(|tool| self.settle(tool, false)).collect()
     }
 
-    /// Books a call of `tool` that returned a result, or that failed or was refused for `cause`.
-    pub(in crate::flow) fn called(&mut self, tool: &str, cause: Option<&str>) -> Option<Retried> {
+    /// Books a call of `tool` that returned a result, or that failed or was refused for `cause`. Calls that one completion
+    /// asked for together are no retries of each other; those that a provider made itself, one after the other, have none.
+    pub(in crate::flow) fn called(
+        &mut self,
+        tool: &str,
+        completion: Option<u32>,
+        cause: Option<&str>,
+    ) -> Option<Retried> {
         let recovered = cause.is_none();
         let mut booked = self.settle(tool, recovered);
-        if let Some(episode) = self.failing.get_mut(tool).filter(|_| booked.is_none()) {
+        let is_earlier = |episode: &Episode| completion.is_none() || episode.began < completion;
+        if let Some(episode) = self.failing.get_mut(tool).filter(|episode| booked.is_none() && is_earlier(episode)) {
             episode.attempts += 1;
             booked = Some(retried(Account::Tool, tool, episode, recovered));
         }
         if let Some(cause) = cause {
             *self.failures.entry(tool.to_owned()).or_default() += 1;
-            let mut episode = self.failing.remove(tool).unwrap_or_else(|| self.episode(cause));
+            let failing = self.failing.remove(tool);
+            let mut episode = failing.unwrap_or_else(|| Episode { began: completion, ..self.episode(cause) });
             cause.clone_into(&mut episode.cause);
             self.failing.insert(tool.to_owned(), episode);
-        } else {
+        } else if self.failing.get(tool).is_some_and(is_earlier) {
             self.failing.remove(tool);
         }
         booked
@@ -146,22 +157,46 @@ mod tests {
     #[test]
     fn a_refused_tool_that_is_called_again_is_a_tool_retry_in_one_episode() {
         let mut retries = Retries::default();
-        assert!(retries.called("look_up", Some("generic_keyword")).is_none());
-        let first = retries.called("look_up", Some("length")).expect("is a retry");
+        assert!(retries.called("look_up", Some(0), Some("generic_keyword")).is_none());
+        let first = retries.called("look_up", Some(1), Some("length")).expect("is a retry");
         assert_eq!((first.attempt, first.cause.as_str(), first.recovered), (1, "generic_keyword", false));
-        let second = retries.called("look_up", None).expect("is a retry");
+        let second = retries.called("look_up", Some(2), None).expect("is a retry");
         assert_eq!((second.attempt, second.cause.as_str(), second.recovered), (2, "length", true));
         assert_eq!((first.episode, second.episode), (0, 0));
-        assert!(retries.called("look_up", None).is_none());
+        assert!(retries.called("look_up", Some(3), None).is_none());
         assert_eq!(retries.failures("look_up"), 2);
+    }
+
+    #[test]
+    fn calls_that_one_completion_asked_for_are_no_retries_of_each_other() {
+        let mut retries = Retries::default();
+        for (completion, cause, booked) in [
+            (Some(0), Some("tool_failed"), None),
+            (Some(0), None, None),
+            (Some(0), Some("tool_failed"), None),
+            (Some(1), Some("tool_failed"), Some((1, false))),
+            (Some(1), None, Some((2, true))),
+            (Some(1), None, None),
+            (Some(2), None, None),
+            (None, Some("tool_failed"), None),
+            (None, None, Some((1, true))),
+        ] {
+            let seen = retries.called("look_up", completion, cause).map(|one| (one.attempt, one.recovered));
+            assert_eq!(seen, booked, "{completion:?} {cause:?}");
+        }
+        retries.reminded("respond", "invalid_arguments");
+        assert!(retries.settle("respond", true).is_none(), "asked for beside the one that failed");
+        retries.asked();
+        assert!(retries.settle_all().is_empty());
     }
 
     #[test]
     fn a_call_that_follows_a_reminder_is_booked_on_the_model_alone() {
         let mut retries = Retries::default();
-        retries.called("look_up", Some("length"));
+        retries.called("look_up", Some(0), Some("length"));
         retries.reminded("look_up", "missing_call");
-        let booked = retries.called("look_up", None).expect("is a retry");
+        retries.asked();
+        let booked = retries.called("look_up", Some(1), None).expect("is a retry");
         assert_eq!((booked.account, booked.recovered), (Account::Model, true));
         assert!(retries.settle_all().is_empty());
     }

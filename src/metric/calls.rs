@@ -19,7 +19,7 @@ pub(crate) use patterns::Patterns;
 use super::assignment::largest;
 use super::{Held, Seen, TurnView, quote};
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern};
-use crate::trace::{ToolCalled, ToolOutcome};
+use crate::trace::{ModelCalled, Reply, ToolCalled, ToolOutcome};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -89,6 +89,15 @@ pub(super) fn hides_arguments(call: &ToolCalled) -> bool {
     call.arguments.is_null() && !matches!(call.outcome, ToolOutcome::Rejected(_) | ToolOutcome::OutOfOrder(_))
 }
 
+/// Whether one completion asked for both calls of a tool, so that neither is a retry of the other.
+fn are_together(view: &TurnView<'_>, one: &ToolCalled, other: &ToolCalled) -> bool {
+    let asks = |model: &ModelCalled| match &model.reply {
+        Reply::Completion(said) => said.calls.iter().filter(|tool| **tool == one.tool).count() > 1,
+        Reply::Failure { .. } => false,
+    };
+    one.call == other.call && view.models().any(|model| model.call == one.call && asks(model))
+}
+
 /// The arguments of a call; those that were encoded twice are decoded.
 fn arguments(call: &ToolCalled) -> Cow<'_, Value> {
     let decoded = call.arguments.as_str().and_then(|text| serde_json::from_str(text).ok()).filter(Value::is_object);
@@ -111,9 +120,12 @@ fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>, 
                 ToolOutcome::Rejected(_) | ToolOutcome::OutOfOrder(_) => Came::NotRun,
                 ToolOutcome::Unseen { .. } => assumed.next().unwrap_or(Came::NotRun),
             };
-            let failed_before = all
-                .iter()
-                .any(|earlier| earlier.turn == turn && earlier.call.tool == call.tool && !earlier.came.worked());
+            let failed_before = all.iter().any(|earlier| {
+                earlier.turn == turn
+                    && earlier.call.tool == call.tool
+                    && !earlier.came.worked()
+                    && !are_together(view, earlier.call, call)
+            });
             let arguments = arguments(call);
             let as_asked = fitting == Fitting::All && (hides_arguments(call) || is_unreadable(&arguments));
             all.push(Called { call, arguments, turn, came, recovered: came.worked() && failed_before, as_asked });

@@ -4,7 +4,7 @@ use super::sample::{Story, plan, story};
 use super::{Check, Patterns, TrialView, expectation, grounding, turns::turns};
 use crate::plan::Plan;
 use crate::trace::state_machine::Machine;
-use crate::trace::{Account, Moved, ToolOutcome, ToolResult, Trace, What};
+use crate::trace::{Account, ModelCalled, Moved, Reply, ToolOutcome, ToolResult, Trace, What};
 use serde_json::{Value, json};
 
 fn checks(plan: &Plan, trace: &Trace) -> Vec<Check> {
@@ -191,6 +191,18 @@ fn outcomes_of_calls() {
         assert!(holds(&once(outcome), recovered), "{outcome}");
     }
     assert!(!holds(&once("recovered"), |s| s.search(&["d#1"]).failed_call("knowledge_base_search").answer("x", &[])));
+    let together = |later: u32| {
+        move |mut s: Story| {
+            s.each(|what| {
+                if let What::ModelCalled(ModelCalled { reply: Reply::Completion(said), .. }) = what {
+                    said.calls = vec!["knowledge_base_search".into(); 2];
+                }
+            });
+            s.failed_call("knowledge_base_search").search_of_completion(later).answer("x", &[])
+        }
+    };
+    assert!(!holds(&once("recovered"), together(0)), "one completion asked for both");
+    assert!(holds(&once("recovered"), together(1)));
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl<A: Agent> Turn<'_, A> {
                 End::Gave(output.result)
             }
         };
-        self.book(declaration, &end);
+        self.book(declaration, completion, &end);
         Ok(Executed { tool: Some(name), end, used_up: self.used_up(name) })
     }
 
@@ -151,7 +151,7 @@ impl<A: Agent> Turn<'_, A> {
     }
 
     /// Books the call if it is a retry. Responses are retried only on the model account.
-    fn book(&mut self, tool: &Declaration, end: &End) {
+    fn book(&mut self, tool: &Declaration, completion: u32, end: &End) {
         let cause = match end {
             End::Refused(cause) | End::Failed(cause) => Some(*cause),
             _ => None,
@@ -159,7 +159,7 @@ impl<A: Agent> Turn<'_, A> {
         let booked = if tool.role == Role::Respond {
             self.retries.settle(tool.name, cause.is_none())
         } else {
-            self.retries.called(tool.name, cause)
+            self.retries.called(tool.name, Some(completion), cause)
         };
         if let Some(retried) = booked {
             self.push(self.env.clock.now(), What::Retried(retried));

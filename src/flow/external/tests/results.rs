@@ -190,3 +190,26 @@ fn the_pages_of_a_web_search_that_is_no_service_with_a_dialect_are_an_external_r
     let (_, outcome) = searched_web(&json!("a page of text"), &sources);
     assert!(matches!(outcome, TurnOutcome::Answered(answer) if !answer.traceable));
 }
+
+#[test]
+fn calls_that_one_answer_of_the_model_asked_for_are_no_retries_of_each_other_and_a_later_one_is() {
+    let story = |again: bool| {
+        let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+        let both = ["one", "two"].map(|id| call(id, "find", &json!({"query": id}))["tool_calls"][0].clone());
+        let said = json!({"role": "assistant", "content": null, "tool_calls": both});
+        let mut exchanges = vec![model(&mut conversation, said)];
+        result(&mut conversation, "one", &json!({"error": "down"}));
+        result(&mut conversation, "two", &json!({"price": 5}));
+        if again {
+            exchanges.push(model(&mut conversation, call("three", "find", &json!({"query": "one"}))));
+            result(&mut conversation, "three", &json!({"price": 6}));
+        }
+        exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "because"})));
+        let (events, _) = told(exchanges);
+        let booked =
+            |what: &What| if let What::Retried(one) = what { Some((one.account, one.recovered)) } else { None };
+        events.iter().filter_map(booked).collect::<Vec<_>>()
+    };
+    assert_eq!(story(false), []);
+    assert_eq!(story(true), [(Account::Tool, true)]);
+}

@@ -141,6 +141,7 @@ impl TraceBuilder<'_> {
     pub(super) fn called(&mut self, call: Waiting, outcome: ToolOutcome) {
         let worked = matches!(outcome, ToolOutcome::Ok(_));
         let tool = call.tool.clone();
+        let completion = (!call.id.is_empty()).then_some(call.completion);
         let (role, unseen) = (self.role(&tool), outcome.is_unseen());
         let responds = role == trace::Role::Respond;
         let retrieves = matches!(role, trace::Role::Knowledge | trace::Role::External);
@@ -179,7 +180,7 @@ impl TraceBuilder<'_> {
         } else if responds {
             self.retries.settle(&tool, worked)
         } else {
-            self.retries.called(&tool, (!worked).then_some("tool_failed"))
+            self.retries.called(&tool, completion, (!worked).then_some("tool_failed"))
         };
         if let Some(retried) = booked {
             self.push(What::Retried(retried));
