@@ -6,7 +6,7 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, Diagnostic, GateKind, Loaded, resolve_metric};
 use crate::stats::population;
-use crate::suite::evaluation::{Prospect, prospects};
+use crate::suite::evaluation::{Prospect, can_count, prospects};
 use crate::trace::Arm;
 use crate::trace::text::plural;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,8 +41,8 @@ pub(super) fn ragged(plan: &Plan) -> Vec<Diagnostic> {
     found.into_values().collect()
 }
 
-/// One error for each required criterion that has no possible unit: no agent has a tool of its role, or every case is
-/// of another kind or excluded. Criteria on the whole run are included if `whole` says that they decide.
+/// One error for each required criterion that has no possible unit: no trial is of its flow, no agent has a tool of its role,
+/// or every case is of another kind or excluded. Criteria on the whole run are included if `whole` says that they decide.
 pub(super) fn without_units(loaded: &Loaded, plan: &Plan, whole: bool) -> Vec<Diagnostic> {
     let flows = crate::catalogues().flows;
     let roles = |flow: &str| flows.iter().find(|entry| entry.name == flow).filter(|entry| entry.tools.is_some());
@@ -53,7 +53,8 @@ pub(super) fn without_units(loaded: &Loaded, plan: &Plan, whole: bool) -> Vec<Di
         }
         let asked = resolve_metric(&written.metric, &catalogue::entries()).ok();
         let Some(metric) = asked.and_then(|asked| catalogue::resolve(&asked).ok()) else { continue };
-        let mine = || plan.trials.iter().filter(move |trial| of.is_none_or(|at| at == trial.scenario));
+        let near = || plan.trials.iter().filter(move |trial| of.is_none_or(|at| at == trial.scenario));
+        let mine = || near().filter(|trial| written.counts_flow(&trial.lane.flow));
         let lacks = |flow: &str| {
             // The tools of an external agent are known only when it runs.
             let known = roles(flow).map(crate::settings::catalogue::FlowEntry::roles)?;
@@ -62,20 +63,16 @@ pub(super) fn without_units(loaded: &Loaded, plan: &Plan, whole: bool) -> Vec<Di
                 _ => None,
             })
         };
-        let can = |trial: &PlannedTrial| {
-            let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-            trial.lane.arm == metric.arm
-                && !case.excluded_from.contains_key(&written.id)
-                && (metric.applies)(case)
-                && lacks(&trial.lane.flow).is_none()
-        };
-        if mine().next().is_none() || mine().any(can) {
+        let can =
+            |trial: &PlannedTrial| can_count(plan, of, written, &metric, trial) && lacks(&trial.lane.flow).is_none();
+        if near().next().is_none() || near().any(can) {
             continue;
         }
         let role = mine().find_map(|trial| lacks(&trial.lane.flow));
-        let why = match role {
-            Some(role) => format!("no agent here has a tool with the role `{}`", role.as_str()),
-            None => "every case is of another kind, or left out".to_owned(),
+        let why = match (role, &written.flow) {
+            (Some(role), _) => format!("no agent here has a tool with the role `{}`", role.as_str()),
+            (None, Some(flow)) if mine().next().is_none() => format!("no trial is of the flow `{flow}`"),
+            (None, _) => "every case is of another kind, or left out".to_owned(),
         };
         let file = file_of(loaded, plan, of);
         let message = format!("no case can be a unit of {} ({}): {why}", written.id, written.metric);
