@@ -161,6 +161,9 @@ mod tests {
             "Je n'ai rien trouvé à ce sujet.",
             "No he encontrado información sobre el Canopy.",
             "該当する情報は見つかりませんでした。",
+            "Sorry, I could not find that. Have a nice day!",
+            "Thank you for your question. I can't help you further. Please contact our support team.",
+            "No dispongo de esa información. ¿Puedo ayudarte en algo más?",
         ] {
             assert_eq!(judged(Refusal, refusal, 0), Some(true), "{refusal}");
             assert_eq!(judged(Cited, refusal, 3), None, "{refusal}");

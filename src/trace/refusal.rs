@@ -41,18 +41,23 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b|\b(?:steht|geht) (?:\w+ ){0,3}?nicht (?:in|aus) (?:\w+ )?(?:unterlagen|dokument\w*|handbuch|quellen|wissensdatenbank|wissensbasis)\b|\b(?:dazu|hierzu|darueber|darüber) finden? (?:ich|wir) (?:\w+ ){0,3}?(?:nichts|keine)\b",
         // French
         r"\bne (?:le |la )?(?:sais|savons|peux|pouvons) pas\b|\bn'ai (?:rien|pas|aucune?)\b|\bn'a (?:rien|pas|ete) trouve|\baucune? (?:information|source|reponse|réponse|donnee|donnée|resultat|résultat)|\brien trouve",
+        r"\b(?:je|nous) ne (?:(?:trouv|dispos|poss[eèé]d)(?:e|ons) pas (?:\w+[ ']){0,3}?(?:information|r[eé]ponse)|trouv(?:e|ons) rien\b|(?:suis|sommes) pas (?:en mesure|capables?) (?:\w+[ ']){1,3}?(?:r[eé]pond|aider|trouver|dire|fournir|confirmer))|\bn'avons (?:rien|pas) trouv",
         // Spanish and Portuguese
-        r"\bno (?:lo )?sé\b|\bno lo se\b|\bno se[.,;!]|\bno se$|\bno (?:he |se |hemos )?(?:encontr|hall)|\bno (?:tengo|hay|puedo|existe) (?:\w+ ){0,2}?(?:informaci|respuesta|respond|datos|fuente)|\bn[aã]o (?:sei|h[aá]|tenho|posso)\b|\bn[aã]o (?:\w+ )?encontr",
+        r"\bno (?:lo )?sé\b|\bno lo se\b|\bno se[.,;!]|\bno se$|\bno (?:se |(?:he|hemos) (?:podido )?)?(?:encontr|hall)|\bno (?:tengo|tenemos|hay|puedo|existe|dispon(?:go|emos) de|(?:cuento|contamos) con) (?:\w+ ){0,3}?(?:informaci|respuesta|respond|datos|fuente)",
+        r"\bno (?:puedo|podemos|poder|me es posible) (?:\w+ )?(?:ayudar|contestar|responder(?: (?:a|es[ao]|[st]u)\b|[.,]|$))|\bn[aã]o (?:sei|h[aá]|tenho|posso)\b|\bn[aã]o (?:\w+ )?encontr",
         // Italian and Dutch
-        r"\bnon (?:lo )?(?:so|trov|ho trovato|posso rispondere|ho informazioni|ci sono informazioni)|\bweet (?:\w+ ){0,3}?niet\b|\b(?:niets|geen) (?:\w+ ){0,4}?(?:gevonden|bekend|informatie)\b",
+        r"\bnon (?:lo )?(?:so|trovo|troviamo)\b|\bnon (?:(?:ho|abbiamo) trovato|sono riuscit[oa] a trovare)|\bnon (?:ho|abbiamo|dispon(?:go|iamo) di) (?:\w+ ){0,3}?(?:informazion|risposta|dati\b)|\bnon ci sono informazioni|\bnon (?:posso|sono in grado di) (?:\w+ )?(?:risponder|aiutar)|\bnon possiamo aiutar|\bweet (?:\w+ ){0,3}?niet\b|\b(?:niets|geen) (?:\w+ ){0,4}?(?:gevonden|bekend|informatie)\b",
         // Finnish, Hungarian, Romanian, Czech, Greek, Ukrainian
         r"\ben (?:tiedä|löytänyt)\b|\bnem (?:tudom|találtam)\b|\bnu (?:[sș]tiu|am g[aă]sit)\b|\bneví[m]e?\b|\bnena[sš]el\b|δεν (?:ξέρω|γνωρίζω|βρήκα)|не знайшов",
         // Swedish, Norwegian, Danish, Polish
-        r"\bvet (?:\w+ )?(?:inte|ikke)\b|\bved (?:\w+ )?ikke\b|\b(?:inget|ingenting|ingen|intet) (?:\w+ ){0,4}?(?:hitta|funn|fund|information|informasjon)|\bnie (?:wiem|znalaz|mog[eę] odpowiedz)",
+        r"\bvet (?:\w+ ){0,2}?(?:inte|ikke)\b|\bved (?:\w+ )?ikke\b|\b(?:inget|ingenting|ingen|intet) (?:\w+ ){0,4}?(?:hitta|funn|fund|information|informasjon)|\b(?:jag|vi) hitta(?:r|de) (?:\w+ )?(?:inte|inget|ingen)\b|\b(?:(?:jag|vi) (?:kan|kunde)|(?:kan|kunde) (?:jag|vi)) (?:\w+ )?inte (?:svara|hjälpa|hitta)|\bhar (?:\w+ )?inte (?:den |någon )?information|\b(?:jag|vi) saknar information",
+        r"\bnie (?:wiem|znalaz|(?:(?:mam|posiadam)y?|znam|dysponuj(?:[eę]|emy)) (?:\w+ ){0,3}?(?:informacj(?:i|ami)|odpowiedzi\b|danych (?:na|o)\b)|(?:mog[eę]|mo[zż]emy|uda[lł]o (?:mi|nam) si[eę]|jeste(?:m|[sś]my) w stanie) (?:\w+ ){0,2}?(?:odpowiedzi(?:e[cć])?\b|pom[oó]c|znale[zź][cć]))|\bbrak informacji (?:na|o|w)\b",
         // Japanese, Chinese, Korean
-        r"見つかりません|見つから(?:ない|ず)|[わ分]かりません|情報[はが](?:ありません|ない)|お?答え(?:でき|られ)ません|不知道|[没沒]有(?:找到|.{0,8}信息)|找不到|[无無]法回答|찾을 수 없|알 수 없|모르겠|정보가 없",
+        r"見つかりません|見つから(?:ない|ず)|[わ分]かり(?:ません|かねます)|情報[はがを](?:ありません|ない|ございません|持って(?:い|おり)ません|持ち合わせて)|お?答え(?:(?:する(?:こと)?[はが])?でき(?:ません|かねます)|られません|(?:いた|致)?しかねます)|記載[はが](?:あり|ござい)ません|(?:資料|文書|マニュアル|ドキュメント|説明書)[^。]{0,12}記載されて(?:い|おり)ません|お役に立てません",
+        r"不知道|[没沒]有(?:找到|[^,。]{0,8}(?:信息|资料|資訊|資料)(?:[,.!?。]|$|[来來可]))|找不到|(?:未能?|[无無]法)[找查]到(?:[.!。]|$|[^,。]{0,8}(?:信息|资料|資訊|資料|内容|答案))|[暂暫][无無]相[关關](?:信息|资料|資訊|資料|内容)|[无無]法(?:回答|提供.{0,8}(?:信息|资料|資訊|資料))|我(?:们|們)?不太?清楚(?:[,.!。]|$|[这這该該您相具])|[帮幫]不上忙|(?:文[档件檔]|资料|資料|手册|手冊)[^,。]{0,4}(?:[没沒]有|未)提[到及]",
+        r"찾을 수 없|알 수 없|모르겠|정보[가는] (?:\S+에 )?없|(?:정보|내용|답변?|자료)[를을] (?:\S+ )?찾지 못|(?:답변|도움|도와)[을를]? ?드(?:릴 수 없|리기 어렵)|답변(?:하기 어렵|할 수 없)|정보를 (?:가지고|갖고|보유하고) 있지 않|(?:문서|자료|설명서|매뉴얼)에 (?:\S+ ){0,2}?(?:나와|언급되어|기재되어) 있지 않|(?:정보|내용)[은는이가] 확인되지 않습",
         // Arabic, Russian, Turkish
-        r"لا أعرف|لا اعرف|لم أجد|لم يتم العثور|لا توجد معلومات|لا يمكنني|не знаю|не наш[её]л|не найден|нет (?:\w+ ){0,3}?(?:информации|данных)|не могу ответить|bilmiyorum|bulamad|bilgi yok",
+        r"لا أعرف|لا اعرف|لم أجد|لم يتم العثور|لا توجد معلومات|لا يمكنني|لا (?:أستطيع|استطيع|أعلم|اعلم)|لم (?:أتمكن|اتمكن)|(?:ليست? (?:لدي|لدينا|عندي|هناك)|لا (?:تتوفر|يوجد|أملك|املك|نملك))(?: \w+){0,2}? (?:ال)?معلومات|не знаю|не наш[её]л|не найден|нет (?:\w+ ){0,3}?(?:информации|данных)|не могу ответить|bilmiyorum|bulamad|(?:^|[^l] )bilgi(?:m|miz|ye|si)?(?: \w+)? (?:yok|bulunm(?:am|uy)|bulunamad|yer alm|mevcut değil|sahip değil)|(?:yardimci ol|(?:yanit|cevap)(?: ver|la))y?[ae]m(?:iyoru[mz]|[ae](?:m|yiz))\b",
     ];
     RegexSet::new(english.iter().map(String::as_str).chain(others)).ok()
 });
@@ -102,14 +107,30 @@ fn believes(normal: &str, refuses: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Characters that end a sentence.
-pub(crate) const SENTENCE_ENDS: [char; 6] = ['.', '!', '?', ';', '\n', '。'];
+pub(crate) const SENTENCE_ENDS: [char; 9] = ['.', '!', '?', ';', '\n', '。', '！', '？', '؟'];
 
-/// Sentences that regret, normalised, and say nothing else.
-static REGRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"^(?:(?:i'm|i am|we are)? ?(?:very |so )?sorry|unfortunately not|(?:es )?tut mir (?:sehr )?leid|leider nein|entschuldigung|(?:je suis )?(?:vraiment )?désolée?|pardon|lo siento(?: mucho)?|mi dispiace|sinto muito|申し訳(?:ありません|ございません)|抱歉|对不起|죄송합니다)$",
-    )
-    .ok()
+/// Sentences, normalised, that are polite and say nothing else: they regret, thank, wish, offer help or name who gives it.
+static POLITE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let team = r"(?:us|me|(?:(?:our|the|your|customer) (?:\w+ ){0,2}?)?(?:team|support|service|desk|staff|agents?|colleagues?))";
+    let purpose = r"(?: (?:if|for|to|about|regarding|directly|with|at|or|so)\b[\w' ]*)?";
+    let english = [
+        r"(?:i'm|i am|we are)? ?(?:very |so )?sorry(?: (?:for|about) [\w' ]+)?|unfortunately not|(?:i|we) apologi[sz]e(?: for [\w' ]+)?".to_owned(),
+        r"(?:hello|hi)(?: there)?|(?:many )?thank(?:s| you)(?: (?:so|very) much)?(?: for [\w' ]+)?|(?:good|great|interesting) question".to_owned(),
+        r"(?:have|enjoy) (?:a|your) (?:\w+ ){0,3}?(?:day|evening|weekend|week)(?: ahead)?|i hope (?:this|that) helps|we appreciate your \w+".to_owned(),
+        r"(?:is there (?:any|some)thing|(?:can|could|would) you (?:please )?(?:rephrase|clarify|specify|tell|give|share|provide)|do you (?:have|need) (?:any|other|more)|would you like|(?:(?:how|what) )?(?:else )?(?:can|may|could) (?:i|we))\b[\w' ]*".to_owned(),
+        r"i(?:'m| am|'d be| would be|'ll be)(?: always)? (?:happy|glad|here) to (?:help|assist)[\w' ]*|i can help (?:you )?with (?:other|anything else)[\w' ]*".to_owned(),
+        format!(r"(?:if you [\w' ]*, )?(?:(?:please|just|you can|you may|feel free to|(?:do not|don't) hesitate to|i(?:'d| would)? (?:recommend|suggest)) )*(?:let (?:me|us) know[\w' ]*|feel free[\w' ]*|(?:ask|try)(?: me)? (?:again|another|something)[\w' ]*|rephrase your question|(?:contact(?:ing)?|reach(?:ing)?(?: out to)?|call(?:ing)?|ask|get in touch with) {team}{purpose})"),
+    ];
+    let others = [
+        r"(?:es )?tut mir (?:sehr )?leid|leider nein|entschuldigung|guten tag|(?:vielen )?danke?(?: für [\w ]+)?|(?:womit )?kann ich (?:ihnen|dir) [\w ]*helfen|(?:bitte )?(?:wenden sie sich|wende dich) (?:bitte )?an (?:\w+ ){0,3}?(?:support|kunden\w+|team)|(?:[\w ]+ )?einen? schönen? (?:tag|abend)(?: noch)?",
+        r"(?:je suis )?(?:vraiment )?désolée?|pardon|bonjour|merci(?: (?:pour|de) [\w' ]+)?|puis-je vous [\w' ]+|bonne journée|n'hésitez pas à [\w' ]+|veuillez contacter (?:notre|le) [\w' ]+",
+        r"lo siento(?: mucho)?|sinto muito|hola|(?:muchas )?gracias(?: por [\w ]+)?|(?:en qué más )?(?:te |le )?puedo ayudar[\w ]*|hay algo más[\w ]*|que tengas? un buen día|(?:por favor,? )?contact[ae] (?:con |a )?(?:nuestro|el) (?:equipo|servicio|soporte)[\w ]*",
+        r"mi dispiace|(?:molte )?grazie(?: per [\w' ]+)?|posso aiutar[\w' ]+|buona giornata|(?:ti|la) (?:prego|invito) di contattare [\w' ]*(?:supporto|assistenza)",
+        r"申し訳(?:ありません|ございません)|(?:他|ほか)に[^、]*か|[^、]*ありがとうございます|[^、]*(?:サポート|窓口)[^、]*お問い合わせください",
+        r"(?:很)?抱歉|对不起|(?:感谢|谢谢|祝您|(?:请问)?还有什么|请联系(?:我们|客服))[^,]*|죄송합니다|감사합니다|다른 (?:질문|도움)[^,]*|고객센터[^,]*문의[^,]*|좋은 하루 \S+",
+    ];
+    let forms: Vec<&str> = english.iter().map(String::as_str).chain(others).collect();
+    Regex::new(&format!("^(?:(?:{})(?:,? (?:and )?|$))+$", forms.join("|"))).ok()
 });
 
 /// Whether `text` states a refusal.
@@ -121,22 +142,22 @@ pub(crate) fn says_that_it_cannot_answer(text: &str) -> bool {
     refuses(&own) && !believes(&own, refuses) && (refuses(&unlimited) || !claims_beside(text, &unlimited, refuses))
 }
 
-/// Whether a text claims something beside a limit: it has a number, or a sentence that neither has the limit nor regrets.
+/// Whether a text claims something beside a limit: it has a number, or a sentence that neither has the limit nor is polite.
 fn claims_beside(text: &str, unlimited: &str, refuses: impl Fn(&str) -> bool) -> bool {
     let mut sentences = text.split(SENTENCE_ENDS).filter(|part| part.contains(char::is_alphanumeric));
     let claims = |sentence: &str| {
         let words = normalise(sentence.trim_matches(|letter: char| !letter.is_alphanumeric()));
-        !refuses(&words) && !regrets(&words)
+        !refuses(&words) && !is_polite(&words)
     };
     unlimited.contains(|letter: char| letter.is_ascii_digit()) || sentences.any(claims)
 }
 
-/// Whether a normalised sentence regrets, and says nothing else.
-fn regrets(sentence: &str) -> bool {
-    REGRETS.as_ref().is_some_and(|known| known.is_match(sentence))
+/// Whether a normalised sentence is polite, and says nothing else.
+fn is_polite(sentence: &str) -> bool {
+    POLITE.as_ref().is_some_and(|known| known.is_match(sentence))
 }
 
-/// Whether `text` refuses to answer `asked` and does nothing else: each of its sentences says that it cannot answer, or regrets it; it cites
+/// Whether `text` refuses to answer `asked` and does nothing else: each of its sentences says that it cannot answer, or is polite; it cites
 /// nothing, and has no word with a digit that was not asked about.
 pub(crate) fn only_refuses(text: &str, asked: &str) -> bool {
     let (normal, asked) = (normalise(text), normalise(asked));
@@ -150,7 +171,7 @@ pub(crate) fn only_refuses(text: &str, asked: &str) -> bool {
     says_that_it_cannot_answer(text)
         && sentences.filter(|part| part.contains(char::is_alphanumeric)).all(|sentence| {
             let words = sentence.trim_matches(|letter: char| !letter.is_alphanumeric());
-            says_that_it_cannot_answer(sentence) || regrets(&normalise(words))
+            says_that_it_cannot_answer(sentence) || is_polite(&normalise(words))
         })
         && numbers_of(text).is_empty()
         && normal.split_whitespace().map(word).all(known)
@@ -285,8 +306,61 @@ mod tests {
     }
 
     #[test]
+    fn refusals_of_other_languages_are_known_and_what_the_same_words_claim_is_none() {
+        for (refusals, claims) in [
+            (
+                "No dispongo de esa información.|No cuento con información.|Lamento no poder ayudarte con eso.|No disponemos de información al respecto.|Lo siento, no puedo ayudarte.|No tengo acceso a esa información.|No puedo responder a esa pregunta.|No me es posible responder.|No he podido encontrar información.",
+                "No dispone de batería.|No cuenta con garantía para baterías.|No podemos vender sus datos.|No podemos responder por objetos perdidos.|Al no poder verificar sus datos, cancelamos el pedido.|No tenemos acceso para sillas de ruedas.|El plan no cuenta con datos móviles.",
+            ),
+            (
+                "Non dispongo di informazioni.|Mi dispiace, non posso aiutarti.|Non ho queste informazioni.|Non sono in grado di rispondere.|Non abbiamo informazioni al riguardo.|Non lo so.|Non trovo nulla.|Non sono riuscito a trovare informazioni.",
+                "Non dispone di batteria.|Non sono inclusi i cavi.|Non possiamo rispondere di eventuali danni.|Non trova il prodotto? Lo ordini online.|Non ho dubbi: dura due anni.|Non occorre fornire altre informazioni.",
+            ),
+            (
+                "Nie mam informacji.|Nie posiadam danych na ten temat.|Przykro mi, nie mogę pomóc.|Nie jestem w stanie odpowiedzieć na to pytanie.|Nie udało mi się znaleźć odpowiedzi.|Brak informacji na ten temat.|Nie mam dostępu do tych informacji.|Nie dysponuję takimi informacjami.",
+                "Nie posiada baterii.|Nie ma dodatkowych opłat.|Nie możemy przekazywać informacji osobom trzecim.|Nie posiadamy danych Twojej karty.|Nie ponosimy odpowiedzialności za szkody.|Nie mam wątpliwości: gwarancja trwa dwa lata.",
+            ),
+            (
+                "Jag har ingen information om det.|Jag kan tyvärr inte svara.|Det kan jag tyvärr inte svara på.|Jag hittar tyvärr inget om det.|Jag har inte den informationen.|Jag saknar information om det.|Det vet jag tyvärr inte.",
+                "Den har inget batteri.|Du kan inte returnera öppnade varor.|Vi tar ingen avgift.|Jag kan bekräfta att det inte kostar något.|Vi kan inte ansvara för skador.",
+            ),
+            (
+                "Je ne dispose pas de cette information.|Je n'ai pas trouvé.|Je ne suis pas en mesure de répondre.|Nous ne disposons pas de ces informations.|Je ne trouve pas cette information.|Nous n’avons rien trouvé.|Je ne trouve rien.",
+                "Le modèle ne dispose pas de Wi-Fi.|Je ne trouve pas ça cher.|Nous ne disposons pas d'un parking.|Vous ne disposez pas de cette option.|Nous ne sommes pas en mesure de livrer le dimanche.|Nous ne disposons pas de vos données bancaires.",
+            ),
+            (
+                "Bu konuda bilgim yok.|Maalesef yardımcı olamıyorum.|Bu konuda bilgi bulunmamaktadır.|Bu soruyu yanıtlayamıyorum.|Bu soruya cevap veremem.|Bu konuda bir bilgiye sahip değilim.|Belgelerde bilgi yer almıyor.",
+                "Ek ücret yok.|Pil bulunmamaktadır.|Kartta kişisel bilgi bulunmamaktadır.|Müşteri yardımcı olamıyorsa mağazayı arayın.|İade için ek bilgi gerekmez.",
+            ),
+            (
+                "ليس لدي معلومات.|لا أستطيع الإجابة.|لا أملك هذه المعلومات.|لا تتوفر لدي معلومات.|لم أتمكن من العثور على معلومات.|لا أعلم.",
+                "لا توجد رسوم إضافية.|ليس لدى الجهاز بطارية.|ليس عليك تقديم معلومات إضافية.|لا نشارك معلوماتك مع أحد.|لا يشمل الضمان البطاريات.",
+            ),
+            (
+                "その情報は持っていません。|お答えできかねます。|お答えいたしかねます。|記載がありません。|マニュアルに記載されていません。|お答えすることができません。|該当する情報がございません。|わかりかねます。",
+                "追加料金はありません。|電池は付属していません。|情報を入力する必要はありません。|箱に日付の記載がなくても返品できます。|個人情報は保存していません。",
+            ),
+            (
+                "我没有相关信息。|抱歉,我无法回答。|未找到|我无法找到相关信息。|暂无相关信息。|我无法提供这方面的信息。|我不清楚。|文档中没有提到。|沒有足夠的資訊來回答。",
+                "没有额外费用。|暂无相关费用。|没有流量限制，信息服务免费。|如果无法找到设备，请重启。|我们不清楚标价商品。|如果图像不清楚，请调整焦距。|这里没有您的个人信息泄露风险。",
+            ),
+            (
+                "정보를 찾지 못했습니다.|답변드릴 수 없습니다.|관련 정보가 없습니다.|해당 정보가 문서에 없습니다.|도와드릴 수 없습니다.|답변하기 어렵습니다.|문서에 나와 있지 않습니다.|해당 내용은 확인되지 않습니다.",
+                "추가 비용이 없습니다.|개봉한 상품은 반품할 수 없습니다.|기사가 주소를 찾지 못했습니다.|결제가 확인되지 않으면 주문이 취소됩니다.|개인정보를 공유하지 않습니다.",
+            ),
+        ] {
+            for text in refusals.split('|') {
+                assert!(says_that_it_cannot_answer(text), "{text}");
+            }
+            for text in claims.split('|') {
+                assert!(!says_that_it_cannot_answer(text), "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn an_answer_that_only_refuses_is_known_in_the_language_of_the_conversation() {
-        assert!(REGRETS.is_some() && CONTRASTS.is_some() && BELIEF.is_some());
+        assert!(POLITE.is_some() && CONTRASTS.is_some() && BELIEF.is_some());
         for text in [
             "I found nothing about this in the knowledge base.",
             "I'm sorry. I could not find the width of the Canopy in the documents.",
@@ -299,6 +373,22 @@ mod tests {
             "I'm sorry, but I could not find this in the documents.",
             "申し訳ありません。該当する情報は見つかりませんでした。",
             "Я не нашёл ответа в документах.",
+            "Sorry, I could not find that. Have a nice day!",
+            "Hello! I could not find that. If you have any other questions, please let me know.",
+            "Thank you for your question. I could not find that; please contact our support team.",
+            "I don't know, but feel free to ask another question. Is there anything else I can help you with?",
+            "Unfortunately, I can't help you further. Have a nice day!",
+            "I cannot tell you more. Please reach out to customer support for further assistance.",
+            "I could not find that. Could you please rephrase your question? You can reach our support team at any time.",
+            "I do not know that. I recommend contacting support. We appreciate your patience.",
+            "I'm sorry, but I don't have that information. I'd be happy to help with anything else.",
+            "Das weiß ich nicht. Bitte wenden Sie sich an unseren Kundendienst. Einen schönen Tag noch!",
+            "Je ne sais pas. Puis-je vous aider avec autre chose ? Bonne journée !",
+            "No lo sé. ¿Puedo ayudarte en algo más? ¡Que tengas un buen día!",
+            "Grazie per la domanda. Non lo so. Posso aiutarti con altro?",
+            "申し訳ありません。情報は見つかりませんでした。他にご質問はございますか？",
+            "抱歉，我找不到相关信息。还有什么可以帮您的吗？",
+            "죄송합니다. 관련 정보가 없습니다. 다른 질문이 있으신가요?",
         ] {
             assert!(only_refuses(text, "¿Qué significa E-21?"), "{text}");
         }
@@ -308,6 +398,15 @@ mod tests {
             "Ich habe dazu nichts gefunden. Fragen Sie Reykjavik Instruments.",
             "I don't know the date, but the warranty is two years.",
             "Das weiß ich nicht, aber die Garantie gilt zwei Jahre.",
+            "Thank you for your question, the warranty is two years. I don't know the date.",
+            "I could not find that. Please restart the router.",
+            "I could not find that. Please ask Maria of the support team.",
+            "I could not find it. Did you know that the cover is blue?",
+            "I don't know. You can call us any time, delivery is free.",
+            "I cannot find the price. Please contact our sales team on 555-1234.",
+            "I don't know. Please ask Maria in accounting to reset it.",
+            "No lo sé. La garantía es de dos años. Gracias.",
+            "Please contact our support team. Have a nice day!",
             "The documents do not mention it [1].",
             "I could not find E-22.",
             "24 months.",
