@@ -49,7 +49,8 @@ fn length(turn: &TurnView<'_>) -> Option<usize> {
         (count.saturating_sub(source.0), letters.saturating_sub(source.1))
     };
     let sources = listed(&own);
-    let (count, letters) = sources.iter().map(|entry| words(entry.text)).fold(words(&text), without);
+    let (count, letters) =
+        sources.iter().filter(|entry| entry.is_marked).map(|entry| words(entry.text)).fold(words(&text), without);
     (letters <= count * LONGEST_MEAN).then_some(count)
 }
 

@@ -15,10 +15,9 @@ use super::catalogue::Registered;
 use super::trajectory::own_words;
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, grounding};
 use crate::settings::catalogue::Units;
-use crate::trace::citations::{listed, numbers_of};
+use crate::trace::citations::numbers_of;
 use crate::trace::refusal::{SENTENCE_ENDS, says_that_it_cannot_answer};
 use crate::trace::{Answer, SearchResult};
-use std::collections::BTreeSet;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
@@ -63,11 +62,7 @@ impl InlineCitations {
     /// The unit for an answer, if any; `found` is what the searches of its turn count for.
     fn judge(self, answer: &Answer, refuses: impl Fn() -> bool, found: usize) -> Option<Held> {
         let numbers = numbers_of(&answer.text);
-        let outside = || {
-            // A list of the answer's own says what its numbers are.
-            let listed: BTreeSet<usize> = listed(&answer.text).into_iter().map(|entry| entry.number).collect();
-            numbers.iter().find(|number| (**number == 0 || **number > found) && !listed.contains(number))
-        };
+        let outside = || numbers.iter().find(|number| **number == 0 || **number > found);
         Some(match self {
             Self::Range if numbers.is_empty() => return None,
             Self::Range => match outside() {

@@ -10,7 +10,7 @@
 //! characters.
 
 use super::quote;
-use crate::trace::citations::{Mark, WORDS, addresses, listed, marks, one_spelling};
+use crate::trace::citations::{Mark, WORDS, addresses, marks, one_spelling};
 use crate::trace::{
     Answer, CitedPage, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What,
 };
@@ -178,12 +178,9 @@ impl<'t> ConversationView<'t> {
             flaws.push(format!("{} is lost between the response call and the answer", name(id)));
         }
         let marks = marks(&answer.text);
-        let listed: BTreeSet<usize> = listed(&answer.text).into_iter().map(|entry| entry.number).collect();
         for mark in &marks {
             flaws.extend(match mark {
-                Mark::Number(number, before) => {
-                    self.renumbered((*number, before, listed.contains(number)), answer, own, externals)
-                }
+                Mark::Number(number, before) => self.renumbered((*number, before), answer, own, externals),
                 Mark::Id(id) => (!kept.contains(&one_spelling(id)))
                     .then(|| format!("[{}] is invented: the answer names no such source", name(id))),
                 Mark::Address(address) => {
@@ -201,10 +198,10 @@ impl<'t> ConversationView<'t> {
         Provenance { given_by, flaws, cites }
     }
 
-    /// Describes the flaw in a number that follows these words, and may be in a list of the answer's own, if any.
+    /// Describes the flaw in a number that follows these words, if any.
     fn renumbered(
         &self,
-        (number, before, is_listed): (usize, &[String], bool),
+        (number, before): (usize, &[String]),
         answer: &Answer,
         own: u32,
         externals: &[External<'_>],
@@ -243,7 +240,6 @@ impl<'t> ConversationView<'t> {
                 "{} is renumbered: [{there}] in the external result, and [{number}] in the answer is another source",
                 name(meant)
             )),
-            (None, None) if is_listed => None,
             (None, None) if shown.is_empty() => Some(format!("[{number}] is invented: the answer names no source")),
             (None, None) if answer.sources.iter().any(|source| source.number.is_some()) => {
                 Some(format!("[{number}] is invented: no source of the answer has this number"))

@@ -16,6 +16,8 @@ const IDS: [&str; 12] = [
 const TEXTS: [&str; 6] = ["text", "content", "snippet", "passage", "body", "page_content"];
 const TITLES: [&str; 3] = ["title", "name", "filename"];
 const SCORES: [&str; 3] = ["score", "similarity", "relevance"];
+/// Members of a result that repeat its request.
+const ASKED: [&str; 7] = ["query", "q", "search", "question", "input", "request", "params"];
 /// Members that wrap a whole result.
 const WRAPS: [&str; 5] = ["result", "output", "data", "response", "hits"];
 /// Members of a passage that hold its text and names: those of Pinecone and LangChain, Qdrant, Elasticsearch, Weaviate,
@@ -54,14 +56,17 @@ pub(crate) fn passages(result: &Value) -> Option<Vec<Passage<'_>>> {
     list(result)?.iter().map(passage).collect()
 }
 
-/// What a search result says beside its passages, a line for each member: `"total": 57`.
+/// What a search result says beside its passages, a line for each member, except what repeats the request: `"total": 57`.
 pub(crate) fn beside_passages(result: &Value) -> String {
     let passages = list(result);
     let is_told =
         |value: &Value| value.as_array().is_some_and(|items| passages.is_some_and(|list| std::ptr::eq(list, items)));
+    let is_asked = |name: &str| ASKED.iter().any(|asked| member_is(name, asked));
     let mut lines = Vec::new();
     if let Some(members) = result.as_object() {
-        members.iter().for_each(|(name, value)| said(value, name, &|_, value| is_told(value), &mut lines));
+        members
+            .iter()
+            .for_each(|(name, value)| said(value, name, &|name, value| is_told(value) || is_asked(name), &mut lines));
     }
     lines.join("\n")
 }
@@ -235,7 +240,10 @@ mod tests {
     fn what_a_result_says_beside_its_passages_is_kept() {
         let list = json!([{"id": "p-45", "text": "A bike.", "price": 1299}]);
         for (result, beside) in [
-            (json!({"total": 57, "results": list, "answer": "Two bikes."}), "\"total\": 57\nanswer: Two bikes."),
+            (
+                json!({"query": "a bike of 60 kg", "total": 57, "results": list, "answer": "Two bikes."}),
+                "\"total\": 57\nanswer: Two bikes.",
+            ),
             (json!({"hits": {"total": {"value": 57}, "hits": list}}), "\"hits.total.value\": 57"),
             (json!({"results": list}), ""),
             (list, ""),

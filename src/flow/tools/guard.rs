@@ -98,7 +98,7 @@ fn found(raw: &str, may_hold_code: impl Fn(&str) -> bool) -> Option<&'static str
 /// space. Line breaks stay.
 fn plain(raw: &str) -> String {
     let look: String = raw.chars().take(MAX_LOOK).collect();
-    let decoded = decode_html_entities(&percent(&decode_html_entities(&percent(&look)))).into_owned();
+    let decoded = entities(&percent(&entities(&percent(&look))));
     let mut text: String = if decoded.is_ascii() {
         decoded.to_ascii_lowercase()
     } else {
@@ -122,6 +122,12 @@ fn plain(raw: &str) -> String {
         }
     }
     plain
+}
+
+/// Decodes character references, whose names attacks write in any case.
+fn entities(text: &str) -> String {
+    let lower = text.to_ascii_lowercase().replace("&tab;", "\t").replace("&newline;", "\n");
+    decode_html_entities(&lower).into_owned()
 }
 
 /// Decodes `%41`; keeps a percent sign without two hex digits.

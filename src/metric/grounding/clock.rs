@@ -1,6 +1,7 @@
 //! Times of day, compared in minutes after midnight: `6:30 pm` is `18:30`.
 
 use super::quantity::{Quantity, equal};
+use super::units::unit_of;
 use crate::trace::text::is_currency;
 use regex::{Captures, Regex};
 use std::cell::LazyCell;
@@ -18,7 +19,7 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
         half("half")
     );
     let by_half = format!(r"\b(?P<hour_of_half>0?[1-9]|1[0-2])(?:\.(?P<minute_of_half>[0-5]\d))?{}", half("its_half"));
-    let by_h = r"\b(?P<hour_of_h>[01]?\d|2[0-4])\s?[hH]\s?(?P<minute_of_h>[0-5]\d)\b";
+    let by_h = r"\b(?P<hour_of_h>[01]?\d|2[0-4])[ \u{a0}]?[hH][ \u{a0}]?(?P<minute_of_h>[0-5]\d)\b";
     let uhr = r"\b(?P<hour_of_uhr>[01]?\d|2[0-4])(?:[.:](?P<minute_of_uhr>[0-5]\d))?\sUhr\b";
     let named = r"(?i:\b(?P<named>noon|midday|midnight)\b)";
     Regex::new(&format!("{uhr}|{by_colon}|{by_h}|{by_half}|{named}")).expect("an expression")
@@ -50,7 +51,14 @@ fn is_other(parts: &Captures<'_>, text: &str) -> bool {
         let next = text[whole.end..].trim_start().chars().next();
         parts[0].ends_with(" am") && next.is_some_and(char::is_uppercase)
     };
-    parts.name("its_half").is_some() && (within && before.len() == whole.start || is_money() || is_german())
+    // `1 h 45 min` and `12 h 20 °C` are two amounts.
+    let has_unit = || {
+        let rest = text[whole.end..].trim_start_matches([' ', '\u{a0}']);
+        let word = rest.find(|letter: char| !letter.is_alphabetic()).map_or(rest, |length| &rest[..length]);
+        rest.starts_with(['°', '%', '€', '$']) || unit_of(word).is_some()
+    };
+    parts.name("hour_of_h").is_some() && has_unit()
+        || parts.name("its_half").is_some() && (within && before.len() == whole.start || is_money() || is_german())
 }
 
 /// Without `am` or `pm`, an hour from one to twelve may be in either half of the day; with `Uhr` or a leading zero, if the text

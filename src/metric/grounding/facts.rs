@@ -6,7 +6,8 @@
 
 use super::clock;
 use super::date::{Date, dates};
-use super::quantity::{COUNT, Quantity, durations, quantities};
+use super::duration::{Duration, durations};
+use super::quantity::{COUNT, Quantity, quantities};
 use super::units::is_of_time;
 use crate::trace::text::CURRENCY_CODES;
 use regex::Regex;
@@ -36,6 +37,8 @@ impl Fact {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     Number(Quantity),
+    /// A duration in two units, or each of its parts.
+    Duration(Duration),
     Date(Date),
     /// Letters and digits, lower case, without marks.
     Code(String),
@@ -241,11 +244,20 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
         }
     }
     let numbers = quantities(text);
-    for number in durations(text, &numbers).into_iter().chain(numbers) {
-        let within = number.start..number.end;
-        if free(&taken, &within) && !number.is_count() && !number.is_weak {
+    for duration in durations(text, &numbers) {
+        let within = duration.whole.start..duration.whole.end;
+        if free(&taken, &within) {
             taken.push(within.clone());
-            add(within, Kind::Number(number));
+            add(within, Kind::Duration(duration));
+        }
+    }
+    for number in numbers {
+        let within = number.start..number.end;
+        if free(&taken, &within) && !number.is_count() {
+            taken.push(within.clone());
+            if !number.is_weak() {
+                add(within, Kind::Number(number));
+            }
         }
     }
     if names {

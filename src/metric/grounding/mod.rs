@@ -15,8 +15,10 @@
 //! Where the whole text of a passage is not known, a fact that is not in its beginning is undetermined.
 
 mod behind;
+mod cited;
 mod clock;
 mod date;
+mod duration;
 mod facts;
 mod numerals;
 mod quantity;
@@ -28,7 +30,6 @@ mod units;
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote, trajectory};
 use crate::settings::catalogue::Units;
-use crate::trace::citations::{Listed, listed};
 use crate::trace::{
     Answer, FlowSearch, Hit, Logged, Role, SearchResult, ToolCalled, ToolOutcome, ToolResult, USED_INTERNAL_KB, What,
 };
@@ -205,7 +206,8 @@ impl<'a> Known<'a> {
                     numbered.push(place);
                 }
                 if !search.beside.is_empty() {
-                    self.evidence.push(Evidence::new("a search's result", vec![search.beside.as_str().into()], true));
+                    let whole = search.beside.chars().count() < Hit::BESIDE;
+                    self.evidence.push(Evidence::new("a search's result", vec![search.beside.as_str().into()], whole));
                 }
                 // A service's text stands for each of its pages: it, and not their text, is what the agent was given.
                 if let Some(managed) = &search.managed {
@@ -260,7 +262,7 @@ impl<'a> Known<'a> {
             .filter_map(|notice| answer.text.rfind(notice).map(|from| from..from + notice.len()))
             .collect();
         let mut found = Grounded { supported: 0, unsupported: Vec::new(), unseen: None };
-        let list = listed(&answer.text);
+        let list = self.listed(answer);
         for statement in statements(&answer.text) {
             let text = &answer.text[statement.place.clone()];
             let cited: Vec<usize> =
@@ -293,48 +295,6 @@ impl<'a> Known<'a> {
         }
         found
     }
-
-    /// What `[number]` stands for: the source of that number among those of the answer or, where it names none that is known,
-    /// in the list that it ends with or, without either, the passage found in that place. Empty for a source that nothing gave,
-    /// and for one that is not known by its entry in the list.
-    fn places_of(&self, number: usize, list: &[Listed<'_>], answer: &Answer, numbered: &[usize]) -> Vec<usize> {
-        let source = answer.source_of(number);
-        if let Some(places) = source.and_then(|source| self.named.get(source.id.as_str())) {
-            return places.clone();
-        }
-        if let Some(entry) = list.iter().find(|entry| entry.number == number) {
-            let named = self.named_in(entry.text);
-            if entry.is_marked || !named.is_empty() {
-                return named;
-            }
-        }
-        let place = number.checked_sub(1).and_then(|at| numbered.get(at)).filter(|_| answer.sources.is_empty());
-        place.copied().into_iter().collect()
-    }
-
-    /// Places of what an entry of a list of sources names: by the longest id or address in it or, where it has none, by title.
-    fn named_in(&self, entry: &str) -> Vec<usize> {
-        let entry = entry.to_lowercase();
-        // `2` of `page 2` is no id.
-        let has = |name: &str| {
-            let name = name.trim_end_matches('/').to_lowercase();
-            entry == name || name.chars().count() > 3 && has_word(&entry, &name)
-        };
-        let named = self.named.iter().filter(|(name, _)| has(name)).max_by_key(|(name, _)| (name.len(), **name));
-        if let Some((_, places)) = named {
-            return places.clone();
-        }
-        let titled = self.evidence.iter().filter(|evidence| has(evidence.title()));
-        titled.filter_map(|evidence| self.named.get(evidence.id)).flatten().copied().collect()
-    }
-}
-
-/// Whether a text has some words, with no letter or digit directly before or behind them.
-fn has_word(text: &str, words: &str) -> bool {
-    text.match_indices(words).any(|(at, _)| {
-        let (before, after) = (text[..at].chars().next_back(), text[at + words.len()..].chars().next());
-        [before, after].into_iter().flatten().all(|letter| !letter.is_alphanumeric())
-    })
 }
 
 /// What is missing, where it was looked for, and where it stands instead, or the passage nearest to the statement.

@@ -2,10 +2,9 @@
 
 use super::behind::{self, said_per};
 use super::clock;
-use super::numerals::InDigits;
+use super::numerals::{InDigits, Spelled};
 use super::units::{
-    are_one_unit, is_of_length, is_of_time, is_unspaced, scale_before_words, scale_of, scale_of_money,
-    unit_before_words, unit_of,
+    are_one_unit, is_of_length, is_unspaced, scale_before_words, scale_of, scale_of_money, unit_before_words, unit_of,
 };
 use crate::trace::text::{CURRENCY_CODES, ascii_digit};
 use regex::Regex;
@@ -32,13 +31,12 @@ pub(super) struct Quantity {
     pub bare: bool,
     /// Whether it names something, as `page 30` and `DOC-30` do, and counts nothing.
     pub is_label: bool,
-    /// Whether it is a word that may count nothing, as in `one day` and `the third year`.
-    pub is_weak: bool,
+    pub spelled: Spelled,
     /// Digits behind the decimal mark, and significant digits, for rounding.
     decimals: usize,
-    significant: usize,
+    pub significant: usize,
     /// The factor between the written number and its value.
-    scale: f64,
+    pub scale: f64,
     /// Whether a word such as `million` is a part of it: such numbers are rounded ones.
     scaled: bool,
 }
@@ -67,9 +65,11 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
         .collect();
     let codes = codes.join("|");
     let before = format!(r"(?P<before>(?:\b[A-Z]{{1,3}}\$|[$€£¥₹₩₽₺]|\b(?:{codes}))\s?)?");
+    // A comma between other digits may part a list: `99，199，299元`.
+    let wide = r"[０-９]{1,3}(?:，[０-９]{3})+";
     let lakhs = r"\d{1,2}(?:,\d\d)+,\d{3}\b(?:\.\d+)?";
     let number = format!(
-        r"(?P<number>{lakhs}|\d{{1,3}}(?:[\u{{a0}}\u{{2006}}-\u{{200b}}\u{{202f}}'’,，. ٬]\d{{3}})+(?:[.,٫]\d+)?|\d+(?:[.,٫]\d+)?)"
+        r"(?P<number>{lakhs}|{wide}|\d{{1,3}}(?:[\u{{a0}}\u{{2006}}-\u{{200b}}\u{{202f}}'’,. ٬]\d{{3}})+(?:[.,٫]\d+)?|\d+(?:[.,٫]\d+)?)"
     );
     let length = "(?:km|kilomet(?:re|er)s?|miles)";
     let area = r"[ckm]?m[²³]|[ckm]?m[23]\b|(?:square|cubic) \p{L}+";
@@ -86,8 +86,8 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     let Some(written) = InDigits::of(text) else { return in_digits(text) };
     let mut found = in_digits(&written.text);
     for number in &mut found {
-        let (place, is_weak) = written.place(number.start..number.end);
-        (number.start, number.end, number.is_weak) = (place.start, place.end, is_weak);
+        let (place, spelled) = written.place(number.start..number.end);
+        (number.start, number.end, number.spelled) = (place.start, place.end, spelled);
     }
     found
 }
@@ -182,7 +182,7 @@ fn in_digits(text: &str) -> Vec<Quantity> {
                 && written.chars().all(|letter| letter.is_ascii_digit())
                 && sign == Sign::None,
             is_label: unit.is_none() && behind::labels(&text[..whole.start()]),
-            is_weak: false,
+            spelled: Spelled::Digits,
             decimals,
             significant: digits.trim_start_matches('0').trim_end_matches('0').len(),
             scale: factor,
@@ -207,34 +207,6 @@ fn in_digits(text: &str) -> Vec<Quantity> {
         }
     }
     found
-}
-
-/// What joins the parts of a duration.
-const JOINED: [&str; 12] = ["", " ", ", ", " and ", " und ", " et ", " y ", " e ", " i ", " en ", " och ", " og "];
-
-/// The durations of a text that it gives in two units, such as `1 h 45 min`, of which `numbers` are the parts.
-pub(super) fn durations(text: &str, numbers: &[Quantity]) -> Vec<Quantity> {
-    let joined = |pair: &[Quantity]| {
-        let [long, short] = pair else { return None };
-        let ([more], [less]) = (long.values.as_slice(), short.values.as_slice()) else { return None };
-        let unit = long.unit.filter(|unit| is_of_time(unit))?;
-        // `1h 45m` has no metres.
-        let is_minutes = short.unit == Some("m") && equal(long.scale, 3600.0) && text[..short.end].ends_with('m');
-        let scale = if is_minutes { 60.0 } else { short.scale };
-        let less = less / short.scale * scale;
-        let fits = (is_minutes || short.unit == long.unit) && less > 0.0 && less < long.scale;
-        let is_one = fits && JOINED.contains(&text.get(long.end..short.start)?);
-        // Its digits are all significant.
-        is_one.then(|| Quantity {
-            start: long.start,
-            values: vec![more + less],
-            unit: Some(unit),
-            scale,
-            significant: 9,
-            ..short.clone()
-        })
-    };
-    numbers.windows(2).filter_map(joined).collect()
 }
 
 /// What says that a number is negative.
@@ -264,7 +236,10 @@ fn sign_before(text: &str) -> Sign {
 /// Whether the text behind a number puts it below zero, as `40 degrees below zero`.
 fn is_below_zero(after: &str) -> bool {
     let near: String = after.chars().take(24).collect::<String>().to_lowercase();
-    ["below 0", "below freezing", "unter null"].iter().any(|words| near.contains(words))
+    ["below 0", "below freezing", "unter null"].iter().any(|words| {
+        let (_, rest) = near.split_once(words).unwrap_or(("", "0"));
+        !rest.trim_start_matches(['.', ',']).starts_with(|next: char| next.is_ascii_digit())
+    })
 }
 
 /// Length of the number that a text begins with, if nothing parts its thousands.
@@ -343,7 +318,7 @@ impl Quantity {
             hours: false,
             bare: false,
             is_label: false,
-            is_weak: false,
+            spelled: Spelled::Digits,
             decimals: 0,
             significant: 0,
             scale: 1.0,
@@ -354,6 +329,11 @@ impl Quantity {
     /// A number without a unit, such as a year.
     pub(super) fn plain(value: f64) -> Self {
         Self { unit: None, bare: true, significant: 1, ..Self::time(0..0, vec![value]) }
+    }
+
+    /// Whether it is a number in words that may count nothing, or that has no unit: a year, a time, a name.
+    pub(super) fn is_weak(&self) -> bool {
+        self.spelled == Spelled::Weakly || self.spelled == Spelled::Words && self.unit.is_none()
     }
 
     /// Whether it is a small whole number without a unit.
@@ -374,11 +354,13 @@ impl Quantity {
         match (self.unit, source.unit) {
             (Some(clock::UNIT), None) => return any(&clock::is_written_as),
             // `1h45` is a duration or a time of day.
-            (Some(clock::UNIT), Some("s")) if self.hours => return any(&|value, other| equal(value * 60.0, other)),
-            (Some("s"), Some(clock::UNIT)) if source.hours => return any(&|value, other| equal(value, other * 60.0)),
+            (Some(clock::UNIT), Some("s")) if self.hours && self.is_as_long_as(source) => return true,
+            (Some("s"), Some(clock::UNIT)) if source.hours && source.is_as_long_as(self) => return true,
             (Some(clock::UNIT), Some("s")) if source.hours => {
                 return any(&|value, other| clock::is_written_as(value, other / 3600.0));
             }
+            // `Ouvert de 9h à 17h`.
+            (Some("s"), Some(clock::UNIT)) if self.hours => return any(&|value, other| equal(value, other * 60.0)),
             (None, Some(clock::UNIT)) => return any(&|value, other| clock::is_written_as(other, value)),
             (Some(one), Some(other)) if !are_one_unit(one, other) => return false,
             _ => {}
@@ -403,6 +385,11 @@ impl Quantity {
                 || (!same_unit && equal(value / self.scale, other / source.scale))
                 || self.rounds(value, other)
         })
+    }
+
+    /// Whether a time such as `1h45`, as it is written, is that duration.
+    fn is_as_long_as(&self, duration: &Self) -> bool {
+        self.values.first().is_some_and(|minutes| duration.values.iter().any(|value| equal(minutes * 60.0, *value)))
     }
 
     /// Whether `exact`, rounded to the digits of this number, is `value`; only for numbers of two digits or more.

@@ -2,8 +2,9 @@
 
 use super::clock;
 use super::date::{Date, dates};
+use super::duration::{Duration, durations};
 use super::facts::{Fact, Kind, is_code, plain_code, tokens, words};
-use super::quantity::{Quantity, durations, equal, quantities};
+use super::quantity::{Quantity, equal, quantities};
 use html_escape::decode_html_entities;
 use regex::{Captures, Regex};
 use std::collections::BTreeSet;
@@ -24,6 +25,13 @@ const OPERANDS: usize = 60;
 
 static SEASON: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(1\d|20)\d\d\s?[-–/]\s?(\d\d)\b").expect("an expression"));
+
+/// The abbreviation of a day of the week, beside another one, an hour or a mark: `Sun cream` names none.
+static WEEKDAY: LazyLock<Regex> = LazyLock::new(|| {
+    let days = "Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun";
+    Regex::new(&format!(r"\b({days})\b(?:[.,:;/)–-]|\s+(?:[\d&–-]|and\b|to\b|{days}\b)|\s*$)")).expect("an expression")
+});
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// What names something and counts nothing: an address, and a member of JSON with its name.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
@@ -108,7 +116,12 @@ impl Source {
 
     /// Adds a text, which may be one of HTML: `M&uuml;nchen` is `München`.
     pub(crate) fn add(&mut self, text: &str) {
-        let text = &decode_html_entities(text);
+        let decoded = decode_html_entities(text);
+        if decoded != text {
+            // What is written about a reference is no amount: `Write &#8364;`.
+            self.add_words(text, |_, _| true);
+        }
+        let text = &decoded;
         let is_name = |parts: &Captures<'_>| parts.name("name").is_none_or(|name| is_technical(name.as_str()));
         let named: Vec<Range<usize>> =
             NAMED.captures_iter(text).filter(is_name).filter_map(|parts| Some(parts.get(0)?.range())).collect();
@@ -128,7 +141,7 @@ impl Source {
         let dates = dates(text);
         let places: Vec<Range<usize>> = dates.iter().map(|date| date.start..date.end).collect();
         let numbers = quantities(text);
-        self.numbers.extend(durations(text, &numbers));
+        self.numbers.extend(durations(text, &numbers).into_iter().map(|duration| duration.whole));
         self.numbers.extend(numbers.into_iter().map(|mut number| {
             number.is_label |= names(&number, &places);
             number
@@ -157,6 +170,10 @@ impl Source {
         for pair in found.windows(2) {
             self.codes.insert(pair.concat());
         }
+        for parts in WEEKDAY.captures_iter(text) {
+            self.known
+                .extend(WEEKDAYS.iter().find(|day| day.starts_with(&parts[1].to_lowercase())).map(ToString::to_string));
+        }
         for initials in initials(text) {
             self.known.insert(initials);
         }
@@ -176,6 +193,9 @@ impl Source {
     pub(crate) fn supports(&self, fact: &Fact, statement: &str) -> Support {
         let supported = match &fact.kind {
             Kind::Number(number) => self.has_number(number),
+            Kind::Duration(Duration { whole, parts }) => {
+                self.has_number(whole) || parts.iter().all(|part| self.has_number(part))
+            }
             Kind::Date(date) => self.has_date(date),
             Kind::Code(code) => self.codes.contains(code) || self.known.contains(code),
             Kind::Telephone(digits) => self.has_telephone(digits),
@@ -230,9 +250,8 @@ impl Source {
     }
 
     /// A name is known by its words, with or without their accents, its initials, or as an adjective of a name of the
-    /// source; a day of the week by its abbreviation.
+    /// source.
     fn has_name(&self, name: &str) -> bool {
-        let abbreviates = |other: &String, day: &str| (3..=5).contains(&other.len()) && day.starts_with(other.as_str());
         words(name).iter().all(|word| {
             let bare = word.strip_suffix('s').unwrap_or(word);
             word.chars().count() == 1
@@ -240,7 +259,6 @@ impl Source {
                 || self.known.contains(bare)
                 || self.known.contains(&format!("{word}s"))
                 || !word.is_ascii() && self.known.contains(&unmarked(word))
-                || bare.ends_with("day") && self.capitals.iter().any(|other| abbreviates(other, word))
                 || self.capitals.iter().any(|other| related(word, other, 4))
                 || self.known.iter().any(|other| related(word, other, 5))
                 || ALIASES

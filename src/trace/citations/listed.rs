@@ -1,4 +1,4 @@
-//! Lists of sources that answers write themselves, at their end or as footnotes.
+//! Lists of sources and footnotes that answers write themselves.
 
 use super::numbers_of;
 use regex::Regex;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// An entry of such a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listed<'t> {
     /// The number by which the text before it cites the source.
     pub number: usize,
