@@ -11,6 +11,10 @@ const MOST_LINES: usize = 40;
 /// Parameters that are named.
 const MOST_NAMES: usize = 8;
 
+/// Line for texts whose parameters stand in another order.
+pub(super) const IN_ANOTHER_ORDER: &str =
+    "  the same parameters in another order: let the agent write them in a fixed order";
+
 /// One difference between two requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
@@ -153,31 +157,14 @@ fn show(value: Option<&Value>) -> String {
 
 fn pair(recorded: Option<&Value>, now: Option<&Value>) -> Vec<String> {
     match (recorded, now) {
-        (Some(Value::String(before)), Some(Value::String(after))) => match reordered(before, after) {
-            Some(what) => vec![
-                format!("- {}", printable(before, 200)),
-                format!("+ {}", printable(after, 200)),
-                in_another_order(what),
-            ],
-            None => changed_words(before, after),
-        },
+        (Some(Value::String(before)), Some(Value::String(after))) if is_reordered(before, after) => vec![
+            format!("- {}", printable(before, 200)),
+            format!("+ {}", printable(after, 200)),
+            IN_ANOTHER_ORDER.to_owned(),
+        ],
+        (Some(Value::String(before)), Some(Value::String(after))) => changed_words(before, after),
         _ => vec![format!("- {}", show(recorded)), format!("+ {}", show(now))],
     }
-}
-
-/// A line that says what stands in another order.
-pub(super) fn in_another_order(what: &str) -> String {
-    format!("  the same {what} in another order: let the agent write them in a fixed order")
-}
-
-/// What two different texts have in another order: the members of JSON, or the parameters of a form.
-fn reordered(before: &str, after: &str) -> Option<&'static str> {
-    let read =
-        |text: &str| serde_json::from_str::<Value>(text).ok().filter(|value| value.is_object() || value.is_array());
-    if before.len() == after.len() && read(before).is_some_and(|value| read(after) == Some(value)) {
-        return Some("JSON, its members");
-    }
-    is_reordered(before, after).then_some("parameters")
 }
 
 /// Whether two texts differ in the order of their parameters alone: those of a form, or of the query of a path.
@@ -241,7 +228,8 @@ fn parameters(layout: &Layout, recorded: &Value, now: &Value) -> Option<Differen
             lines.push(format!("- {}: {}", printable(name, 60), show(old)));
             lines.push(format!("+ {}: {}", printable(name, 60), show(new)));
             let texts = old.and_then(Value::as_str).zip(new.and_then(Value::as_str));
-            lines.extend(texts.and_then(|(old, new)| reordered(old, new)).map(in_another_order));
+            let reordered = texts.filter(|(old, new)| is_reordered(old, new));
+            lines.extend(reordered.map(|_| IN_ANOTHER_ORDER.to_owned()));
         }
     }
     let what = match changed.as_slice() {

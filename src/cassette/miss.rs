@@ -2,11 +2,12 @@
 
 use super::canonical::{Request, stored_body};
 use super::delta;
-use super::difference::{Difference, differences, distance, first_part, in_another_order, is_reordered};
+use super::difference::{Difference, IN_ANOTHER_ORDER, differences, distance, first_part, is_reordered};
 use super::exchange::{Cassette, StoredRequest};
 use super::keys;
 use super::layout::Layout;
 use super::pool::Taken;
+use super::reordered::in_recorded_order;
 use super::word_diff::printable;
 use crate::platform::secrets::{MARK, Redactor};
 use serde_json::Value;
@@ -56,13 +57,16 @@ pub(crate) fn explain(
         let message = format!("cassette miss: {place}: {summary}");
         Explanation { message, cause, detail, missed: None }
     };
-    if taken == Taken::UsedUp {
+    let exhausted = |key: &str| {
         let summary = "exhausted: the same request comes more often than it was recorded";
         let same = cassette.exchanges.iter().filter(|one| one.key == key && one.service == service);
         let ordinals: Vec<String> = same.map(|one| one.ordinal.to_string()).collect();
         let times = ordinals.len();
         let line = format!("recorded {times} time(s), all used: {file} exchange {}", ordinals.join(", "));
-        return told(summary.to_owned(), summary, vec![line]);
+        told(summary.to_owned(), summary, vec![line])
+    };
+    if taken == Taken::UsedUp {
+        return exhausted(key);
     }
     if let Some(version) = cassette.header.profiles.get(request.profile.name)
         && *version != request.profile.version
@@ -86,6 +90,9 @@ pub(crate) fn explain(
         return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);
     };
     let ordinal = cassette.exchanges[index].ordinal;
+    let ordered = in_recorded_order(&now, &nearest.body, redactor);
+    let is_reordered_json = ordered.is_some();
+    let now = ordered.unwrap_or(now);
     let mut found = differences(layout, &nearest.body, &now);
     let absent = absent(cassette);
     let only_length = found.iter().all(|difference| difference.only_length);
@@ -99,6 +106,9 @@ pub(crate) fn explain(
     let same_place = cassette.exchanges[index].profile == request.profile.name
         && nearest.method == request.method
         && nearest.path == path;
+    if found.is_empty() && same_place && is_reordered_json {
+        return exhausted(&cassette.exchanges[index].key);
+    }
     let recorded = Request { method: &nearest.method, path: &nearest.path, body: &nearest.body, ..request };
     if found.is_empty() && same_place && keys::key(recorded, redactor) == cassette.exchanges[index].key {
         found.extend(first_part(&nearest.body, &now));
@@ -124,7 +134,7 @@ pub(crate) fn explain(
     }
     let reordered = is_reordered(&nearest.path, &path);
     if reordered {
-        detail.push(in_another_order("parameters"));
+        detail.push(IN_ANOTHER_ORDER.to_owned());
     }
     detail.extend(found.iter().flat_map(|difference| difference.lines.iter().cloned()));
     if found.is_empty() && same_place {

@@ -180,15 +180,15 @@ fn the_nearest_exchange_is_one_of_the_same_agent() {
 }
 
 #[test]
-fn the_same_json_in_another_order_is_shown_once_with_its_remedy() {
+fn the_same_json_in_another_order_is_no_difference() {
     let base = conversation(&prompt(), &[r#"[{"id":"w1","text":"The Sprig has 24 months."}]"#]);
     let mut lane = lane();
     lane.exchanges = vec![exchange(0, &base, "{}")];
     let mut now = base.clone();
     now["messages"][3]["content"] = json!(r#"[{"text":"The Sprig has 24 months.","id":"w1"}]"#);
-    let detail = miss(&lane, &now, 0).detail;
-    assert_eq!(detail[3], "  the same JSON, its members in another order: let the agent write them in a fixed order");
-    assert!(detail[4].starts_with("re-record: "), "{detail:?}");
+    now["model"] = json!("another");
+    let miss = miss(&lane, &now, 0);
+    assert!(miss.message.ends_with(": model changed"), "{miss:?}");
 }
 
 #[test]

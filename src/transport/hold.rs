@@ -107,10 +107,8 @@ impl HoldTransport {
         let found = match &self.recording {
             None => Err(Box::new(unrecorded())),
             Some(recording) => match recording.find(&request) {
-                Ok((_, exchange)) if matches!(exchange.outcome, Outcome::Abandoned { .. }) => {
-                    Err(Box::new(unrecorded()))
-                }
-                Ok((_, exchange)) => Ok((recording, exchange, Held::Recorded)),
+                Ok(found) if matches!(found.exchange.outcome, Outcome::Abandoned { .. }) => Err(Box::new(unrecorded())),
+                Ok(found) => Ok((recording, found.exchange, Held::Recorded)),
                 Err(TransportError::Miss(miss)) => {
                     let next = early.then(|| recording.next_of(service)).flatten();
                     next.map(|exchange| (recording, exchange, Held::Forced)).ok_or(miss)

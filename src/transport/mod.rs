@@ -46,7 +46,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Position of an exchange in a recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedPlace {
     /// Order of sending during recording, from 0.
     pub ordinal: u32,
@@ -54,6 +54,8 @@ pub struct RecordedPlace {
     pub burst: u32,
     /// [`HttpRequest::at`] of the recorded request.
     pub at: Option<Duration>,
+    /// [`HttpRequest::body`] in the order of the recording, if members of JSON within its texts had another one.
+    pub body: Option<Arc<Value>>,
 }
 
 /// Result of a request, and its position in the recording.

@@ -30,7 +30,7 @@ struct Phase {
 
 /// Whether the recording places `one` after `next` although it arrived first by chance.
 fn changes(one: &Observed, next: &Observed, phases: &[Phase], roots: &BTreeMap<u32, u32>) -> bool {
-    let places = one.place.zip(next.place).filter(|(one, next)| one.ordinal > next.ordinal);
+    let places = one.place.as_ref().zip(next.place.as_ref()).filter(|(one, next)| one.ordinal > next.ordinal);
     places.is_some_and(|(first, second)| {
         let ordinals = [first.ordinal, second.ordinal];
         let beside = phases.iter().any(|phase| {
@@ -65,7 +65,7 @@ pub(super) fn in_recorded_order(mut passed: Vec<Observed>) -> Vec<Observed> {
 /// The phases of a turn, by the requests that were sent at once in the recording.
 fn phases(passed: &[Observed], roots: &BTreeMap<u32, u32>) -> Vec<Phase> {
     let mut bursts: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for place in passed.iter().filter_map(|one| one.place) {
+    for place in passed.iter().filter_map(|one| one.place.as_ref()) {
         bursts.entry(place.burst).or_default().push(place.ordinal);
     }
     let phase = |members: Vec<u32>| {
@@ -96,7 +96,7 @@ fn crossing(roots: &BTreeMap<u32, u32>) -> Vec<Phase> {
 fn roots(passed: &[Observed]) -> BTreeMap<u32, u32> {
     let mut recorded: Vec<(u32, &Observed)> = passed
         .iter()
-        .filter_map(|one| Some((one.place?.ordinal, one)))
+        .filter_map(|one| Some((one.place.as_ref()?.ordinal, one)))
         .filter(|(_, one)| !one.messages().is_empty())
         .collect();
     recorded.sort_by_key(|(ordinal, _)| *ordinal);
@@ -141,13 +141,13 @@ pub(super) mod tests {
         Observed {
             began,
             ended,
-            place: Some(RecordedPlace { ordinal, burst, at: None }),
+            place: Some(RecordedPlace { ordinal, burst, at: None, body: None }),
             passed: Passed { request, result, at: None },
         }
     }
 
     fn ordered(passed: Vec<Observed>) -> Vec<u32> {
-        in_recorded_order(passed).iter().filter_map(|one| Some(one.place?.ordinal)).collect()
+        in_recorded_order(passed).iter().filter_map(|one| Some(one.place.as_ref()?.ordinal)).collect()
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl RecordTransport {
             kept.under_way += 1;
             kept.burst += u32::from(!beside);
             kept.profiles.insert(matching.name.to_owned(), matching.version);
-            (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst, at }, beside)
+            (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst, at, body: None }, beside)
         };
         let (service, waiting) = (request.service.as_str().to_owned(), Outcome::Abandoned { after: Duration::ZERO });
         let exchange = Exchange::of(place.ordinal, service, canonical, waiting, &redactor);

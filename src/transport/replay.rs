@@ -5,6 +5,7 @@ use crate::cassette::{self, Cassette, Exchange, Keys, Missed, Outcome, Pool, Red
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::lock::lock;
 use crate::platform::secrets;
+use serde_json::Value;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -31,6 +32,14 @@ pub struct ReplayTransport {
     redactor: Redactor,
     rerecord: String,
     missed: Mutex<Vec<Missed>>,
+}
+
+/// The exchange that answers a request.
+pub(super) struct Found<'t> {
+    index: usize,
+    pub(super) exchange: &'t Exchange,
+    /// See [`RecordedPlace::body`].
+    body: Option<Value>,
 }
 
 impl ReplayTransport {
@@ -112,12 +121,12 @@ impl ReplayTransport {
         if request.profile.is_notice() {
             return (None, Ok(HttpResponse::accepted()));
         }
-        let (index, exchange) = match self.find(&request) {
+        let Found { index, exchange, body } = match self.find(&request) {
             Ok(found) => found,
             Err(why) => return (None, Err(why)),
         };
-        let (ordinal, at) = (exchange.ordinal, exchange.at);
-        let place = self.bursts.get(index).map(|burst| RecordedPlace { ordinal, burst: *burst, at });
+        let (ordinal, at, body) = (exchange.ordinal, exchange.at, body.map(Arc::new));
+        let place = self.bursts.get(index).map(|burst| RecordedPlace { ordinal, burst: *burst, at, body });
         (place, self.answer(exchange).await)
     }
 
@@ -126,8 +135,8 @@ impl ReplayTransport {
         self.cassette.exchanges.get(self.pool.take_next(service)?)
     }
 
-    /// The exchange that answers a request, and its index.
-    pub(super) fn find(&self, request: &HttpRequest) -> Result<(usize, &Exchange), TransportError> {
+    /// The exchange that answers a request.
+    pub(super) fn find(&self, request: &HttpRequest) -> Result<Found<'_>, TransportError> {
         if let Some(message) = links::broken_in(request) {
             return Err(TransportError::Invalid { message });
         }
@@ -144,7 +153,10 @@ impl ReplayTransport {
         if let Taken::Exchange(index) = taken
             && let Some(exchange) = self.cassette.exchanges.get(index)
         {
-            return Ok((index, exchange));
+            return Ok(Found { index, exchange, body: None });
+        }
+        if let Some(found) = self.find_reordered(request.service, canonical, &redactor) {
+            return Ok(found);
         }
         let explained = cassette::explain(
             &self.cassette,
@@ -162,6 +174,24 @@ impl ReplayTransport {
         }
         drop(known);
         Err(TransportError::Miss(Box::new(Miss { message, cause, detail })))
+    }
+
+    /// An exchange whose request is this one but for the order of members of JSON within texts: it has the recorded key once
+    /// they are in the recorded order.
+    fn find_reordered(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> Option<Found<'_>> {
+        let recorded = self.requests.get_or_init(|| self.cassette.requests());
+        self.pool.unused().into_iter().find_map(|index| {
+            let exchange = self.cassette.exchanges.get(index).filter(|one| one.service == service.as_str())?;
+            let body = cassette::in_recorded_order(request.body, &recorded.get(index)?.body, redactor)?;
+            let key = Keys::default().of(Request { body: &body, ..request }, redactor);
+            if key != exchange.key {
+                return None;
+            }
+            let Taken::Exchange(index) = self.pool.take(service.as_str(), &key, |one| one == index) else {
+                return None;
+            };
+            Some(Found { index, exchange: self.cassette.exchanges.get(index)?, body: Some(body) })
+        })
     }
 
     /// Returns the recorded outcome after the recorded time.

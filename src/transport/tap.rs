@@ -161,15 +161,17 @@ impl Tap {
             (state.moment, at, UnderWay { tap: self, waits: Some(format!("{} {path}", request.method)) })
         };
         let request = HttpRequest { at, ..request };
-        let (place, result) = self.inner.send_placed(request.clone()).await;
+        let (mut place, result) = self.inner.send_placed(request.clone()).await;
         under_way.waits = None;
-        let request = HttpRequest { headers: Vec::new(), sent: None, ..request };
-        let at = place.and_then(|place| place.at).or(at);
+        // The trace of a replay is that of the recording.
+        let body = place.as_mut().and_then(|place| place.body.take()).unwrap_or(request.body);
+        let request = HttpRequest { headers: Vec::new(), sent: None, body, ..request };
+        let at = place.as_ref().and_then(|place| place.at).or(at);
         let passed = Passed { request, result: result.clone(), at };
         let mut state = lock(&self.state);
         state.moment += 1;
         let ended = state.moment;
-        state.passed.push(Observed { began, ended, place, passed });
+        state.passed.push(Observed { began, ended, place: place.clone(), passed });
         drop(state);
         (place, result)
     }

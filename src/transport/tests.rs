@@ -82,6 +82,31 @@ fn replay(recorder: &RecordTransport) -> (ReplayTransport, VirtualClock, String)
 }
 
 #[tokio::test]
+async fn a_request_matches_with_the_members_of_its_json_in_another_order_each_exchange_once() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST")).respond_with(ResponseTemplate::new(200)).mount(&server).await;
+    let recorder = recorder(live(server.uri(), Duration::from_secs(5)));
+    let (first, second) = (r#"{"id":"w1","k":[1],"n":2}"#, r#"{"n":2,"id":"w1","k":[1]}"#);
+    let (third, spaced) = (r#"{"k":[1],"n":2,"id":"w1"}"#, r#"{"k": [1],"n":2,"id":"w1"}"#);
+    for words in [first, second] {
+        recorder.send(request(words)).await.expect("an answer");
+    }
+    let (replay, clock, _) = replay(&recorder);
+    let ask = |words: &str| {
+        let (place, result) = block_on(&clock, replay.send_placed(request(words))).expect("no deadlock");
+        result.map(|_| place.map(|place| (place.ordinal, place.body)))
+    };
+    assert_eq!(ask(second).expect("as recorded"), Some((1, None)));
+    let Err(TransportError::Miss(miss)) = ask(r#"{"n":3,"id":"w1","k":[1]}"#) else { panic!("another value") };
+    assert!(miss.message.contains("message 1 (user) changed"), "{miss:?}");
+    assert_eq!(ask(second).expect("reordered"), Some((0, Some(Arc::clone(&request(first).body)))));
+    for (asked, is_again) in [(third, true), (spaced, false)] {
+        let Err(TransportError::Miss(miss)) = ask(asked) else { panic!("all are used") };
+        assert_eq!(miss.message.contains("exhausted"), is_again, "{miss:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_tells_its_host_alone_live_and_replayed() {
     let server = MockServer::start().await;
     let to = "https://api.example:8443/v1/elsewhere?key=sk-abcdefghijklmnopqrst";

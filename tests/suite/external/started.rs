@@ -46,6 +46,7 @@ fn runs_as_an_agent() {
         "mcp-agent" => super::mcp::agent(more),
         "mcp-server" => super::mcp::server(more),
         "shelf" => lines_with_shelf(more),
+        "shuffled" => super::shuffled::agent(more),
         "providers" => super::providers::agent(),
         #[cfg(target_os = "linux")]
         "leaves" => {
