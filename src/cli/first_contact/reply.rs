@@ -1,6 +1,7 @@
 //! Where the reply of an agent of which nothing is known holds its answer and its sources.
 
 use crate::flow::external::{AnswerAt, Unread, read_reply};
+use crate::platform::lenient_json;
 use crate::provider::chat::{ChatResponse, ToolCall};
 use crate::provider::observed;
 use crate::scenario::external::OPENAI_SHAPE;
@@ -41,7 +42,7 @@ pub(super) fn shape(reply: &HttpResponse, question: &str, passed: &[Passed]) -> 
     };
     let default = |text| Ok(Shape { answer: "/answer".to_owned(), sources: None, kind: "JSON", text });
     let events = sse::is_stream(&reply.headers, &reply.body);
-    let body = if events { None } else { serde_json::from_slice::<Value>(&reply.body).ok() };
+    let body = if events { None } else { lenient_json::read(&reply.body).ok() };
     let Some(body) = body.filter(|body| !body.is_string()) else {
         let kind = if events { "events" } else { "text" };
         let names = ANSWERS.map(|name| format!("/{name}"));

@@ -87,7 +87,7 @@ struct Told(String);
 
 /// A reply whose body is UTF-8 without a byte order mark, decoded by the mark or by the `charset` of its content type. A
 /// body that is UTF-8 whatever is declared stays, as does one that cannot be decoded.
-pub(super) fn in_utf8(mut response: HttpResponse) -> HttpResponse {
+pub(crate) fn in_utf8(mut response: HttpResponse) -> HttpResponse {
     let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
     let label = kind.split(';').find_map(|part| part.trim().strip_prefix("charset="));
     let declared = label.and_then(|label| Encoding::for_label(label.trim_matches('"').as_bytes()));

@@ -102,6 +102,23 @@ fn a_program_that_reads_lines_is_recognised() {
 }
 
 #[test]
+fn a_reply_in_another_charset_or_with_a_byte_order_mark_is_met_as_it_is_run() {
+    for (kind, met) in [
+        ("text/plain;charset=iso-8859-1 200 60 Monate für Körbe.", "reply: text"),
+        ("application/json;charset=iso-8859-1 200 {\"answer\": \"60 Monate für Körbe.\"}", "the answer at /answer"),
+        ("application/json 200 \u{feff}{\"answer\": \"60 Monate für Körbe.\"}", "the answer at /answer"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = init(folder.path(), kind, &[]);
+        made.expect_code(0);
+        assert!(said(&made).contains(met), "{kind}: {}{}", made.stdout, made.stderr);
+        ragcheck(folder.path(), kind, &["run"]).expect_code(0);
+        let traces = read(folder.path(), "reports/latest/traces.jsonl");
+        assert!(traces.contains("60 Monate für Körbe."), "{kind}: {traces}");
+    }
+}
+
+#[test]
 fn what_the_agent_generates_per_run_is_declared_and_the_first_run_is_green() {
     let folder = tempfile::tempdir().expect("a folder");
     let made = init(folder.path(), "mints", &[]);

@@ -218,11 +218,14 @@ fn answer_with(port: u16, kind: &str, reply: &str, asks: bool) {
             complete("Which title fits?");
         }
         let (status, reply) = reply.split_once(' ').expect("a status");
+        let is_latin = kind.ends_with("charset=iso-8859-1");
+        let latin = || reply.chars().map(|letter| u8::try_from(letter).expect("one byte")).collect();
+        let reply: Vec<u8> = if is_latin { latin() } else { reply.as_bytes().to_vec() };
         let head = format!(
             "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             reply.len()
         );
-        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(reply.as_bytes())).expect("sent");
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&reply)).expect("sent");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::environment;
 use super::process::{self, NotStarted, Process, Start};
+use crate::flow::external::in_utf8;
 use crate::platform::clock::{Clock, RealClock, timeout};
 use crate::settings::Auth;
 use crate::transport::{
@@ -144,7 +145,8 @@ impl Contact {
             known = timeout(&*self.clock, REPLY_LIMIT.saturating_sub(SILENT_LIMIT), &mut reply).await;
         }
         drop(reply);
-        (known.unwrap_or(Err(TransportError::Timeout { after: waited })), self.tap.take())
+        let reply = known.unwrap_or(Err(TransportError::Timeout { after: waited }));
+        (reply.map(in_utf8), self.tap.take())
     }
 
     /// Requests that the proxy does not serve, and refused.
