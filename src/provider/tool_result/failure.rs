@@ -57,8 +57,48 @@ static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ];
     Regex::new(&format!(r"(?is)^\s*(?:{})|\n\s*fix the errors and try again\.\s*$", forms.join("|"))).ok()
 });
+/// The forms in which programs print that they failed, and in which servers answer with an error; a text that is one is no
+/// document. An XML error holds nothing but members of a report.
+static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let members = WORDS.iter().chain(&OF_CALLS).chain(&["status", "key", "resource", "hostid", "trace"]);
+    let members = members.copied().collect::<Vec<_>>().join("|");
+    let xml = r"(?i:<\?xml\b[^>]*>\s*)?";
+    let go = r"(?:dial|read|write|proxyconnect) (?:tcp|udp|unix)|(?:unexpected )?EOF\s*$|context (?:deadline exceeded|canceled)|net/http: |http2?: |tls: |x509: |remote error: |unsupported protocol|stopped after \d+ redirects";
+    let forms = [
+        r"\*\* \([\w.]+(?:Error|Exception)\)\s+[^*\s]".to_owned(),
+        r"\{:error, %[\w.]+(?:Error|Exception)\{[^\n]*\}\}\s*$".to_owned(),
+        r"(?:PHP )?Fatal error:\s+Uncaught \S".to_owned(),
+        r"#<(?:[\w:]*Errno::\w+|[\w:]*(?:Error|Exception))(?:: [^\n]*)?>\s*$".to_owned(),
+        r"thread '[^'\n]*'(?: \(\d+\))? panicked at \S".to_owned(),
+        r"curl: \(\d+\) \S".to_owned(),
+        r"dial (?:tcp|udp|unix)\d?(?:: lookup)? \S+: \S".to_owned(),
+        format!(r#"(?:Get|Post|Put|Patch|Delete|Head) "https?://[^"\s]+": (?:{go})"#),
+        format!(
+            r"{xml}<(?i:error)\b[^<>]*>(?:\s*[^<\s]+\s+[^<\s][^<]*|(?:\s*(?i:<(?:{members})\b[^<>]*(?:/>|>[^<]*</\w+>)))+\s*)</(?i:error)>\s*$"
+        ),
+        format!(r"{xml}<(?:[\w-]+:)?Envelope\b(?s:.*?)<(?:[\w-]+:)?Body\b[^>]*>\s*<(?:[\w-]+:)?Fault\b"),
+        r"(?i:<!doctype[^>]*>)?\s*(?i:<html)\b[^>]*>\s*(?i:<head)\b[^>]*>\s*(?:(?i:<meta)\b[^>]*>\s*)*(?i:<title)>\s*[45]\d\d(?: [A-Z][A-Za-z'-]+){1,5}\s*</(?s:.{0,1000})$".to_owned(),
+    ];
+    Regex::new(&format!(r"^\s*(?:{})", forms.join("|"))).ok()
+});
+/// What a document says that explains such an error.
+static DISCUSSES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let says =
+        r"\b(?:means|indicates|(?:occurs|happens|appears) (?:if|when)|is (?:raised|thrown|shown|displayed|printed))\b";
+    let asks = r"\A[^\n]*\b(?:how (?:to|do|can)|why (?:do|does|is)|what (?:to|is))\b";
+    Regex::new(&format!(
+        r"(?im){says}|{asks}|^\W*(?:cause|fix|solution|remedy|resolution|meaning|answer)s?\b\W{{0,3}}:"
+    ))
+    .ok()
+});
+/// A text that says what is wrong with an argument.
+static SENTENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i)\s\W*\b(?:is|are|must|cannot|not|required|missing|invalid)\b|^(?:is|are|must|cannot|not|required|missing|invalid)\s").ok()
+});
 /// Members that say what happened beside a status.
-const WORDS: [&str; 6] = ["message", "reason", "detail", "details", "error", "description"];
+const WORDS: [&str; 8] = ["message", "reason", "detail", "details", "error", "description", "msg", "errorMessage"];
+/// Members beside the class of an error that say where it was.
+const OF_CLASSES: [&str; 7] = ["__type", "errorType", "exception", "file", "line", "trace", "stackTrace"];
 /// Members that say of which call that is, and when it was. An `id` does so only beside what went wrong, and that of an order never.
 const OF_CALLS: [&str; 18] = [
     "code", "error_code", "type", "timestamp", "path", "tool", "tool_name", "toolName", "retryable", "request_id",
@@ -74,7 +114,8 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
                 return error(&read);
             }
             let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
-            (is(&OF_FRAMEWORKS) || is(&REPORTS) && !is(&EXPLAINS)).then(|| (text.clone(), None))
+            let told = is(&OF_FRAMEWORKS) || is(&REPORTS) && !is(&EXPLAINS) || is(&OF_PROGRAMS) && !is(&DISCUSSES);
+            told.then(|| (text.clone(), None))
         }
         Value::Object(members) if is_pascal_case(members) => {
             error(&in_camel_case(members)).filter(|_| reports(&in_camel_case(members)))
@@ -87,8 +128,9 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
                     let words = words.map_or_else(|| error.to_string(), str::to_owned);
                     Some((words, retryable(error).or_else(|| retryable(result))))
                 }
-                None if failed(members) => {
+                None if failed(members) || is_report(members) => {
                     let words = words_in(result).or_else(|| words_in(members.get("errors")?.get(0)?));
+                    let words = words.or_else(|| words_in(members.get("status")?));
                     Some((words.map_or_else(|| result.to_string(), str::to_owned), retryable(result)))
                 }
                 None => error(wrapped(members)?),
@@ -210,7 +252,7 @@ fn failed(members: &Map<String, Value>) -> bool {
     // So ends a payment or a job, too: then its kind, its place, what it was or its key stand there.
     let is_key = |code: &Value| code.as_str().is_some_and(|code| code.contains(|letter: char| letter.is_ascii_digit()));
     let of_thing = || ["type", "path", "description"].iter().any(has) || members.get("code").is_some_and(is_key);
-    let said = status == "error" || ["failed", "failure"].contains(&&*status) && worded() && !of_thing();
+    let said = status == "error" || ["fail", "failed", "failure"].contains(&&*status) && worded() && !of_thing();
     let code = ["statusCode", "status_code", "status"].into_iter().find_map(|name| members.get(name)?.as_u64());
     let alone = members.iter().all(|(name, value)| {
         let name = name.as_str();
@@ -227,178 +269,63 @@ fn failed(members: &Map<String, Value>) -> bool {
     let of_tool = members.get("code").and_then(Value::as_str).is_some_and(|code| {
         code.starts_with("TOOL_") && ["FAILED", "ERROR", "NOT_FOUND"].iter().any(|end| code.ends_with(end))
     });
-    // GraphQL's, which may come with a part of the data.
-    let without_data = members.get("data").is_some_and(Value::is_null)
-        && members.get("errors").and_then(Value::as_array).is_some_and(|errors| {
-            !errors.is_empty() && errors.iter().all(|error| error.get("message").is_some_and(says_something))
-        });
     is("ok", false)
         || is("success", false)
         || is("isError", true)
         || is("is_error", true)
-        || without_data
         || alone && (said || code.is_some_and(|code| (400..600).contains(&code)) || of_tool && worded())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::provider::tool_result::document;
-    use serde_json::json;
-
-    #[test]
-    fn errors_are_told_from_results() {
-        assert!(REPORTS.is_some() && OF_FRAMEWORKS.is_some());
-        let down = |retryable| Some(("down".to_owned(), retryable));
-        assert_eq!(error(&json!({"error": {"message": "down", "retryable": false}})), down(Some(false)));
-        assert!(error(&json!({"error": {"retryable": false}})).is_some());
-        for failed in [
-            json!({"error": "down"}),
-            json!({"error": true, "message": "down"}),
-            json!({"success": false, "message": "down", "results": []}),
-            json!({"ok": false, "error": "down"}),
-            json!({"status": "error", "detail": "down"}),
-            json!({"statusCode": 503, "message": "down", "data": null}),
-            json!({"is_error": true, "message": "down"}),
-            json!({"status": "error", "message": "down", "request_id": "a1"}),
-            json!({"status": "failed", "message": "down", "timestamp": "now", "tool": "find"}),
-            json!({"status": "failed", "message": "down", "code": 17}),
-            json!({"status": "failed", "message": "down", "code": "TIMEOUT"}),
-            json!({"id": "r-1", "status": "failed", "reason": "down"}),
-            json!({"id": "r-1", "status": "error", "message": "down"}),
-            json!({"result": {"id": 9, "status": "failure", "reason": "down"}}),
-            json!({"status": "failed", "reason": "down", "items": []}),
-            json!({"data": null, "errors": [{"message": "down"}]}),
-            json!({"result": {"error": "down"}, "isError": false}),
-            json!({"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "down", "instance": "/search"}),
-            json!({"Error": {"Message": "down", "Code": 7}}),
-            json!({"Success": false, "Message": "down", "Results": []}),
-            json!({"message": "down", "details": {"domain": "TOOL"}, "code": "TOOL_EXECUTION_FAILED"}),
-            json!("{'error': 'down'}"),
-            json!({"result": "{\"error\": \"down\"}"}),
-            json!({"content": "{\"error\": \"down\"}"}),
-            json!("{'ok': False, 'message': \"down\", 'data': None}"),
-        ] {
-            assert_eq!(error(&failed), down(None), "{failed}");
-        }
-        for text in [
-            "Error: down",
-            "error",
-            "Error calling search_docs: down",
-            "Error 503 from the index",
-            "Error 404 Not Found",
-            "HTTP error 503: down",
-            "HTTP 503 Service Unavailable",
-            "Error 500 Internal server error",
-            "Error 503 from /search?q=press",
-            "Error while cancelling booking B-1: upstream timeout",
-            "Error in database: timeout",
-            "Error during retrieval: connection refused",
-            "Error occurred, is the server running?",
-            "Error: connection refused\nSolution: start the server",
-            "ValueError: bad code\nFix: pass a code",
-            "404 Client Error: Not Found for url: https://a",
-            "Error executing search_docs: is it down?",
-            "Error while calling the index: down",
-            "Error in tool 'find': down",
-            "Error in search_docs: down",
-            "Tool 'find' timed out after 0.2 seconds.",
-            "Tool 'find' not found.",
-            "Tool 'find' failed after 2 attempts with RuntimeError: down. Please try again.",
-            "Tool execution was not approved.",
-            "Multiple handoffs detected, ignoring this one.",
-            "The tool call arguments are malformed. Arguments must be in JSON format. Please try again.",
-            "There are `1` tool call arguments required and only `0` received. The required arguments are: ['code'].",
-            "Tool call limit reached. Tool call look_up not executed. Don't try to execute it again.",
-            "Function call was rejected by the user",
-            "tool cancelled by user",
-            "Tool was interrupted.",
-            "Tool 'look_up' did not return a result",
-            "Tool call limit exceeded. Do not make additional tool calls.",
-            "User rejected the tool call for `find` with id call_1",
-            "An unexpected error occurred while running the tool.",
-            "ConnectionError: down",
-            "requests.exceptions.ConnectionError: down",
-            "TimeoutError()",
-            "Failed to invoke Tool `cancel` with parameters {'code': 'B'}. Error: down",
-            "Encountered error: down",
-            "I encountered an error while trying to use the tool. This was the error: down.",
-            "Execution error in cancel: down",
-            "MCP error -32603: down",
-            "Toolset error: ToolCallError: down",
-            "down\n\nFix the errors and try again.",
-            "The tool call with name 'cancel' is not part of the provided tools, please try again.",
-            "Tool cancel not found. Please select a tool that is available.",
-            "cancel is not a valid tool, try one of [search].",
-            "Unknown tool: cancel",
-            "Traceback (most recent call last):\n  File \"a.py\"",
-        ] {
-            assert_eq!(error(&document(text)), Some((text.into(), None)), "{text}");
-            let wrapped = [json!({"result": text}), json!([{"type": "text", "text": text}])];
-            assert!(wrapped.iter().all(|wrapped| error(wrapped) == Some((text.into(), None))), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_data_is_no_error() {
-        for fine in [
-            json!({"error": null, "chunks": []}),
-            json!({"error": "", "success": true, "results": []}),
-            json!({"error": {}, "errors": 0, "results": []}),
-            json!({"chunks": []}),
-            json!({"error": {"code": null, "message": ""}, "results": [1]}),
-            json!({"error": [{"code": 0}], "results": [1]}),
-            json!({"data": {"orders": [1]}, "errors": [{"message": "no prices"}]}),
-            json!({"data": null, "errors": []}),
-            json!({"errors": [{"code": "E1", "message": "The tank is empty."}]}),
-            json!({"code": "E1_FAILED", "message": "The tank is empty."}),
-            json!({"status": "failed"}),
-            json!({"order_id": "A1", "status": "failed", "reason": "card declined"}),
-            json!({"order_id": "A1", "status": "failed", "items": [{"sku": "B-1"}], "message": "card declined"}),
-            json!({"id": "A1", "status": "failed", "reason": "card declined", "amount": 12}),
-            json!({"hits": [{"id": "A1", "status": "failed", "reason": "card declined"}]}),
-            json!({"orders": [{"id": "A1", "status": "error", "message": "card declined"}]}),
-            json!({"id": "A1", "status": "failed"}),
-            json!({"id": "p-3", "type": "pump", "status": "error", "message": "too hot"}),
-            json!({"id": "p-3", "status": "error", "description": "The pump in the cellar"}),
-            json!({"id": "A1", "status": "error"}),
-            json!({"id": "A1", "status": 410}),
-            json!({"code": "B-1", "status": "failed", "message": "card declined"}),
-            json!({"id": "p1", "status": "error", "amount": 12, "message": "declined"}),
-            json!([{"id": "p1", "status": "failed", "message": "declined"}]),
-            json!({"result": "Error: E1", "title": "Codes"}),
-            json!({"Error": "E21", "Meaning": "The coil is defective", "Remedy": "Replace the coil"}),
-            json!({"title": "Payments", "text": "Error: the card was declined."}),
-            json!("{'error': None, 'results': ['it\\'s']}"),
-            json!("{'name': unknown}"),
-            json!("Error 503 means that the tray is open. Close the tray."),
-            json!("Error 12 The tray is open"),
-            json!("HTTP 2 is faster than HTTP 1."),
-            json!("HTTP 200 OK"),
-            json!("HTTP 201: {\"ok\": true}"),
-            json!({"data": {"orders": [], "total": 0}, "errors": [{"message": "no prices"}]}),
-            json!({"code": "B-1", "status": "failed", "reason": "card declined"}),
-            json!({"type": "refund", "status": "failed", "description": "Refund of 18 euros", "path": "/r/1"}),
-            json!("Error in your bill? Write to a@example.com."),
-            json!("Error in the invoice: write to a@example.com."),
-            json!("Error while paying: use another card."),
-            json!("Error processing is shown by the lamp."),
-            json!("Error: E12\nCause: the filter is blocked.\nFix: clean it."),
-            json!("Tool 'X200' not found in your set? Order it."),
-            json!({"device": "pump 3", "status": "error"}),
-            json!({"order": "A1", "status": 410}),
-            json!({"status": "ok", "message": "all is well"}),
-            json!("all is well"),
-            json!("Error codes: E1 means that the tank is empty."),
-            json!("Errors are shown by the lamp."),
-            json!("Exception: batteries are excluded from the warranty."),
-            json!("Unknown tools are listed in the catalogue."),
-            json!("Tool X200 is not available in the EU; order the X300."),
-            json!("Encountered error while paying: a known issue, use a card."),
-            json!("Excel is not a valid tool for audits."),
-            json!([1]),
-        ] {
-            assert_eq!(error(&fine), None, "{fine}");
-        }
-    }
+/// Whether an object is the report of a service, in a form that no result has: nothing else stands in it.
+fn is_report(members: &Map<String, Value>) -> bool {
+    let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
+    let has = |name: &&str| members.get(*name).is_some_and(says_something);
+    let alone = |beside: &[&str]| {
+        let is_known = |name: &str| beside.contains(&name) || WORDS.contains(&name) || OF_CALLS.contains(&name);
+        members.iter().all(|(name, value)| is_known(name) || !says_something(value))
+    };
+    let worded = WORDS.iter().any(has);
+    let is_code = |name: &str| members.get(name).and_then(Value::as_u64).is_some_and(|code| (400..600).contains(&code));
+    let empty = |name: &str| members.get(name).is_some_and(|value| !says_something(value));
+    let is_class = |name: &str| name.ends_with("Error") || name.ends_with("Exception");
+    let is_sentence =
+        |words: &Value| words.as_str().is_some_and(|words| SENTENCE.as_ref().is_some_and(|says| says.is_match(words)));
+    let of_class = has(&"__type") || has(&"errorType") && has(&"errorMessage") || is_class(text("exception"));
+    // Meilisearch's.
+    let linked = !text("code").is_empty() && text("link").ends_with(&format!("#{}", text("code")));
+    // Qdrant's.
+    let status = members.get("status").and_then(Value::as_object).filter(|status| status.len() == 1);
+    let status = status.and_then(|status| status.get("error")?.as_str()).unwrap_or_default();
+    // JSend's: what is wrong with each argument.
+    let arguments = members.get("data").and_then(Value::as_object).filter(|data| !data.is_empty());
+    let refused = text("status") == "fail" && arguments.is_some_and(|data| data.values().all(is_sentence));
+    worded
+        && (of_class && alone(&OF_CLASSES)
+            || linked && !text("type").is_empty() && alone(&["link"])
+            || alone(&["success"]) && members.get("success").and_then(Value::as_i64) == Some(0)
+            || alone(&[]) && is_code("code") && (empty("data") || empty("result")))
+        || status.contains(' ') && alone(&["status", "time", "usage"])
+        || refused && alone(&["status", "data"])
+        || is_graphql(members, alone(&["errors", "extensions"]))
 }
+
+/// Whether an object is GraphQL's, with errors and without data, which may be a request that was not run: then nothing else
+/// stands there.
+fn is_graphql(members: &Map<String, Value>, alone: bool) -> bool {
+    let errors = members.get("errors").and_then(Value::as_array).filter(|errors| !errors.is_empty());
+    let are = |test: &dyn Fn(&Value) -> bool| errors.is_some_and(|errors| errors.iter().all(test));
+    let of_spec = |error: &Value| {
+        let known = |name: &String| ["message", "locations", "path", "extensions"].contains(&&**name);
+        error.as_object().is_some_and(|error| error.keys().all(known))
+    };
+    are(&|error| error.get("message").is_some_and(says_something))
+        && match members.get("data") {
+            None => alone && are(&of_spec),
+            Some(Value::Object(data)) => !data.is_empty() && data.values().all(Value::is_null),
+            Some(data) => data.is_null(),
+        }
+}
+
+#[cfg(test)]
+#[path = "failure_tests.rs"]
+mod tests;
