@@ -99,7 +99,7 @@ static SENTENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 const WORDS: [&str; 8] = ["message", "reason", "detail", "details", "error", "description", "msg", "errorMessage"];
 /// Members beside the class of an error that say where it was.
 const OF_CLASSES: [&str; 7] = ["__type", "errorType", "exception", "file", "line", "trace", "stackTrace"];
-/// Members that say of which call that is, and when it was. An `id` does so only beside what went wrong, and that of an order never.
+/// Members that say of which call that is, and when it was. An `id` is that of a thing that was looked up.
 const OF_CALLS: [&str; 18] = [
     "code", "error_code", "type", "timestamp", "path", "tool", "tool_name", "toolName", "retryable", "request_id",
     "requestId", "trace_id", "traceId", "correlation_id", "call_id", "tool_call_id", "instance", "errorCode",
@@ -249,8 +249,11 @@ fn failed(members: &Map<String, Value>) -> bool {
     let status = members.get("status").and_then(Value::as_str).unwrap_or_default().to_lowercase();
     let has = |name: &&str| members.get(*name).is_some_and(says_something);
     let worded = || WORDS.iter().any(has);
-    // So ends a payment or a job, too: then its kind, its place, what it was or its key stand there.
-    let is_key = |code: &Value| code.as_str().is_some_and(|code| code.contains(|letter: char| letter.is_ascii_digit()));
+    // A payment or a job may have failed too: its kind, place or key stands there, as in `card_declined`.
+    let is_key = |code: &Value| {
+        let is_of_key = |letter: char| letter.is_ascii_digit() || letter.is_lowercase();
+        code.as_str().is_some_and(|code| code.contains(is_of_key))
+    };
     let of_thing = || ["type", "path", "description"].iter().any(has) || members.get("code").is_some_and(is_key);
     let said = status == "error" || ["fail", "failed", "failure"].contains(&&*status) && worded() && !of_thing();
     let code = ["statusCode", "status_code", "status"].into_iter().find_map(|name| members.get(name)?.as_u64());
@@ -262,7 +265,6 @@ fn failed(members: &Map<String, Value>) -> bool {
             || WORDS.contains(&name)
             || OF_CALLS.contains(&name)
             || of_problem
-            || name == "id" && worded() && !of_thing()
             || !says_something(value)
     });
     // Mastra's.
