@@ -3,14 +3,13 @@
 //!
 //! The boundary of a multipart body differs in every request. It is replaced by a fixed one, in what is sent, too.
 
+use crate::platform::secrets::BYTES;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 /// Member of a body that is text.
 const TEXT: &str = "$text";
-/// Member of a body that is bytes.
-const BYTES: &str = "$base64";
 /// The boundary of every multipart body.
 const BOUNDARY: &str = "ragcheck-boundary";
 

@@ -24,5 +24,5 @@ pub(crate) use declared::{
 };
 pub(crate) use frames::frame_ends;
 pub use redactor::Redactor;
-pub(crate) use redactor::{MARK, is_unredacted};
+pub(crate) use redactor::{BYTES, MARK, is_unredacted};
 pub(crate) use stream::redact_stream;

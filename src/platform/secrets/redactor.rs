@@ -7,7 +7,9 @@ use super::query_keys::{without_named_keys, without_query_keys};
 use super::spellings::Spellings;
 use super::stream::redact_stream;
 use super::well_known::{self, well_known};
-use serde_json::Value;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ const PLACEHOLDERS: [&str; 20] = [
 const NO_SECRET: usize = 4;
 /// A word or a number with fewer characters is no secret.
 const NO_SECRET_WORD: usize = 8;
+/// The only member of a document that stands for a body of bytes, in base64.
+pub(crate) const BYTES: &str = "$base64";
 /// Beginning of the mark that replaces a secret.
 pub(crate) const MARK: &str = "[redacted:";
 
@@ -191,6 +195,7 @@ impl Redactor {
     /// Whether JSON text certainly has nothing to redact, whatever the escapes in its strings.
     pub(crate) fn is_surely_clean(&self, json: &str) -> bool {
         !invisible::is_in(json)
+            && !json.contains(BYTES)
             && !self.secrets.iter().any(|secret| secret.spellings.is_in(json))
             && well_known::is_surely_clean(json)
     }
@@ -252,6 +257,9 @@ impl Redactor {
                 before.zip(items).map(named).collect()
             }
             Value::Object(entries) => {
+                if let Some(bytes) = self.redact_bytes(entries) {
+                    return bytes;
+                }
                 let of_entry = ["name", "key", "header"].iter().find_map(|one| entries.get(*one)?.as_str());
                 let member = |(key, item): (&String, &Value)| {
                     let name = of_entry.filter(|_| key == "value").unwrap_or(key);
@@ -261,6 +269,18 @@ impl Redactor {
             }
             other => other.clone(),
         }
+    }
+
+    /// A body of bytes without its keys, such as a text in another character set; `None` if it has none of a well-known form.
+    fn redact_bytes(&self, entries: &Map<String, Value>) -> Option<Value> {
+        let packed = entries.get(BYTES).filter(|_| entries.len() == 1)?.as_str()?;
+        // Each byte is a letter, so that what is not cut out stays as it is.
+        let text: String = STANDARD.decode(packed).ok()?.into_iter().map(char::from).collect();
+        if well_known(&text).is_empty() {
+            return None;
+        }
+        let clean: Vec<u8> = self.redact(&text).chars().map(|letter| u8::try_from(letter).unwrap_or(b'?')).collect();
+        Some(serde_json::json!({ BYTES: STANDARD.encode(clean) }))
     }
 
     /// The text without its secrets, if this name precedes it.

@@ -395,3 +395,22 @@ fn words_that_only_speak_of_keys_stay() {
         }
     }
 }
+
+#[test]
+fn a_key_in_a_body_that_is_no_utf_8_is_cut_out_and_all_other_bytes_stay() {
+    let body = |key: &str| {
+        let text = format!("<suche><key>{key}</key><text>R\u{fc}ckgabe</text></suche>");
+        let bytes: Vec<u8> = text.chars().map(|letter| u8::try_from(letter).expect("Latin-1")).collect();
+        json!({ BYTES: STANDARD.encode(bytes) })
+    };
+    let redactor = Redactor::default();
+    let (dirty, clean) = (body("sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"), body("[redacted:openai]"));
+    assert_eq!((redactor.redact_value(&dirty), redactor.redact_value(&clean)), (clean.clone(), clean.clone()));
+    assert!(!redactor.is_surely_clean(&dirty.to_string()), "its key in a recording is that of the clean body");
+    for other in [json!({ BYTES: "no base64!" }), json!({ BYTES: "/9j/4AAQSkZJRg==" }), json!({ BYTES: 7 })] {
+        assert_eq!(redactor.redact_value(&other), other);
+    }
+    // Two bodies that differ in anything but their keys stay two.
+    let more = |text: &str| json!({ BYTES: STANDARD.encode([&b"\xfc sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z "[..], text.as_bytes()].concat()) });
+    assert_ne!(redactor.redact_value(&more("one")), redactor.redact_value(&more("two")));
+}
