@@ -1,5 +1,6 @@
 //! Sends requests over the network, with reqwest on rustls.
 
+use super::relay::{LEFT_HEADER, Reader, Relay, is_relayed};
 use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, raw, sse};
 use crate::cassette::{Chunk, LONGEST_BODY, Redactor, UnpackError, unpack};
 use crate::platform::clock::{BoxFuture, Clock, timeout};
@@ -251,7 +252,8 @@ impl LiveTransport {
         let arrivals = request.stream.as_ref().map(|_| (self.clock.as_ref(), start));
         let declared = matches!(request.service, Service::Declared(_));
         let own = reqwest::Url::parse(&target.base_url).ok().filter(|_| declared);
-        let read = read(call, arrivals, request.stream.as_ref(), own.as_ref());
+        let relay = request.relay.as_ref();
+        let read = read(call, arrivals, (request.stream.as_ref(), relay), own.as_ref());
         match timeout(self.clock.as_ref(), target.timeout, read).await {
             Err(_) => Err(TransportError::Timeout { after: target.timeout }),
             Ok(Err(error)) => Err(TransportError::Connection {
@@ -292,7 +294,8 @@ fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
     let typed = response.header("content-type").map(|kind| kind.trim_start().to_ascii_lowercase());
     let typed = typed.is_some_and(|kind| others.iter().any(|other| kind.starts_with(other)));
     let stream = typed || sse::is_stream(&response.headers, &response.body);
-    (200..300).contains(&response.status) && stream && !end.is_whole(&response.body)
+    let left = response.header(LEFT_HEADER).is_some();
+    (200..300).contains(&response.status) && stream && !left && !end.is_whole(&response.body)
 }
 
 /// Reason why no response was read.
@@ -310,11 +313,11 @@ enum ReadError {
 }
 
 /// Sends a request and reads the response to its end; `arrivals` is the clock and start time for the arrival of chunks,
-/// `end` the end of a stream, `own` the base URL of a declared service.
+/// `end` the end of a stream, `relay` takes it as it comes, `own` is the base URL of a declared service.
 async fn read(
     call: reqwest::RequestBuilder,
     arrivals: Option<(&dyn Clock, Duration)>,
-    end: Option<&StreamEnd>,
+    (end, relay): (Option<&StreamEnd>, Option<&Relay>),
     own: Option<&reqwest::Url>,
 ) -> Result<HttpResponse, ReadError> {
     let mut response = call.send().await.map_err(|error| ReadError::Broken(chain(&error.without_url())))?;
@@ -337,13 +340,35 @@ async fn read(
     if response.content_length().is_some_and(|length| length > LONGEST_BODY as u64) {
         return Err(ReadError::TooLong);
     }
+    let relay = relay.filter(|_| is_relayed(status, &headers, end));
+    if let Some(relay) = relay {
+        relay.begin(status, &headers);
+    }
     let mut body = Vec::new();
-    let mut chunks = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| ReadError::Broken(chain(&error.without_url())))? {
+    let mut chunks: Vec<Chunk> = Vec::new();
+    let mut reader = Reader::new(relay, end, arrivals.map(|(clock, _)| clock));
+    loop {
+        let next = reader.next(response.chunk()).await;
+        let Some(next) = next else {
+            if reader.goes_on(&body) {
+                continue;
+            }
+            if let Some(got) = reader.left_at(&body) {
+                headers.push((LEFT_HEADER.to_owned(), "1".to_owned()));
+                body.truncate(got);
+                chunks.retain(|chunk| chunk.end <= got);
+            }
+            break;
+        };
+        let next = next.map_err(|error| ReadError::Broken(chain(&error.without_url())))?;
+        let Some(chunk) = next else { break };
         if body.len() + chunk.len() > LONGEST_BODY {
             return Err(ReadError::TooLong);
         }
         body.extend_from_slice(&chunk);
+        if let Some(relay) = relay {
+            relay.push(chunk);
+        }
         if let Some((clock, start)) = arrivals {
             chunks.push(Chunk { at: clock.now().saturating_sub(start), end: body.len() });
         }

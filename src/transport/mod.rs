@@ -10,6 +10,7 @@ mod order;
 mod pace;
 pub(crate) mod raw;
 mod record;
+mod relay;
 mod replay;
 pub mod sse;
 mod tap;
@@ -29,6 +30,7 @@ pub use record::RecordTransport;
 #[cfg(not(front_door_only))]
 pub use record::SIMULATOR_HEADER;
 pub(crate) use record::{BROKEN_HEADER, DECLARED_FAULT_HEADER};
+pub(crate) use relay::{LEFT_HEADER, Part, Relay, was_left};
 pub use replay::ReplayTransport;
 pub(crate) use replay::ServiceKeys;
 pub(crate) use tap::{Passed, Tap};
@@ -177,6 +179,8 @@ pub struct HttpRequest {
     pub sent: Option<Bytes>,
     /// When an external agent sent it, since its turn began; `None` if nobody measures turns.
     pub at: Option<Duration>,
+    /// Where a stream goes as it comes; `None` if its receiver takes the whole answer only.
+    pub(crate) relay: Option<Relay>,
 }
 
 /// Headers of an agent that say whose its key is: as secret as the key, whatever their form.
@@ -192,7 +196,8 @@ impl HttpRequest {
         body: impl Into<Arc<Value>>,
     ) -> Self {
         let (path, body) = (path.into(), body.into());
-        Self { service, profile, method, path, body, stream: None, headers: Vec::new(), sent: None, at: None }
+        let (stream, sent, at, relay) = (None, None, None, None);
+        Self { service, profile, method, path, body, stream, headers: Vec::new(), sent, at, relay }
     }
 
     /// The values of [`HttpRequest::headers`], a password in one of them, and the keys in the query, as pairs for a redactor:

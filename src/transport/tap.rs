@@ -1,10 +1,11 @@
 //! Observes the traffic with a service, so that a trace can be built from it. It changes nothing until it is closed.
 //!
-//! A request that the sender abandoned is not kept, because it was never answered. Overlapping exchanges arrive in
-//! varying order and are returned in the order of the recording, so that the trace is always the same.
+//! A request that the sender abandoned is not kept, because it was never answered; nor is one to a model whose stream it left
+//! before its end. Overlapping exchanges arrive in varying order and are returned in the order of the recording, so that
+//! the trace is always the same.
 
 use super::order::{Observed, in_recorded_order};
-use super::{HttpRequest, HttpResponse, PlacedResult, Transport, TransportError};
+use super::{HttpRequest, HttpResponse, PlacedResult, Transport, TransportError, was_left};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::lock::lock;
 use std::sync::{Arc, Mutex};
@@ -162,10 +163,16 @@ impl Tap {
         };
         let request = HttpRequest { at, ..request };
         let (mut place, result) = self.inner.send_placed(request.clone()).await;
+        if request.stream.is_some() && result.as_ref().is_ok_and(was_left) {
+            if let Some(asked) = under_way.waits.take() {
+                lock(&self.state).abandoned.get_or_insert(asked);
+            }
+            return (place, result);
+        }
         under_way.waits = None;
         // The trace of a replay is that of the recording.
         let body = place.as_mut().and_then(|place| place.body.take()).unwrap_or(request.body);
-        let request = HttpRequest { headers: Vec::new(), sent: None, body, ..request };
+        let request = HttpRequest { headers: Vec::new(), sent: None, relay: None, body, ..request };
         let at = place.as_ref().and_then(|place| place.at).or(at);
         let passed = Passed { request, result: result.clone(), at };
         let mut state = lock(&self.state);

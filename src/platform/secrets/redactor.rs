@@ -18,10 +18,11 @@ use std::sync::Arc;
 const PIECE: usize = 128;
 /// Response headers that are stored; all others are dropped. Of what clients read: what a
 /// response is, when to try again, where there is more, and which product answered.
-const KEPT_HEADERS: [&str; 18] = [
+const KEPT_HEADERS: [&str; 19] = [
     "content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-ragcheck-declared-fault", "x-ragcheck-held",
-    "x-ragcheck-redirect", "nuclia-learning-id", "link", "location", "content-location", "content-range", "etag",
-    "last-modified", "x-elastic-product", "x-next-page", "x-next-cursor", "x-continuation-token",
+    "x-ragcheck-redirect", "x-ragcheck-left-open", "nuclia-learning-id", "link", "location", "content-location",
+    "content-range", "etag", "last-modified", "x-elastic-product", "x-next-page", "x-next-cursor",
+    "x-continuation-token",
 ];
 /// Beginnings of names of further headers that are stored.
 const KEPT_BEGINNINGS: [&str; 5] = ["x-total", "x-page", "x-per-page", "x-ratelimit-", "ratelimit-"];

@@ -307,7 +307,8 @@ impl FaultTransport {
             FaultKind::NoEndMarker | FaultKind::NoUsage => {
                 let (service, path, body) = (request.service, request.path.clone(), Arc::clone(&request.body));
                 let profile = request.profile.name;
-                let (placed, result) = self.forward(request).await;
+                // What is changed as a whole is not handed on as it comes.
+                let (placed, result) = self.forward(HttpRequest { relay: None, ..request }).await;
                 let changed = result.as_ref().ok().and_then(|response| render::without(kind, profile, response));
                 let Some(changed) = changed else { return (placed, result) };
                 faults.land(place);
@@ -349,7 +350,7 @@ impl FaultTransport {
             state.leaks.extend(leaked.then(|| request.service.as_str()));
         }
         let (profile, is_call) = (request.profile.name, mcp::called(&request.body).is_some());
-        let (placed, result) = self.inner.send_placed(request).await;
+        let (placed, result) = self.inner.send_placed(HttpRequest { relay: None, ..request }).await;
         if !self.observed {
             return (placed, result);
         }

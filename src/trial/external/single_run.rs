@@ -162,6 +162,12 @@ impl Work<'_> {
         let mut trace = self.trial.trace(evidence, end);
         trace.notes = lease.notes().to_vec();
         trace.notes.extend(allowed.iter().map(|one| format!("{one} (`target.may_refuse`)")).chain(silent));
+        trace.notes.extend(abandoned.as_ref().map(|asked| {
+            format!(
+                "your agent broke off {asked} before its answer was complete, and the steps of the trial leave it out; if its \
+                 client gave up for lack of time, let it wait longer"
+            )
+        }));
         if live && requests.before > 0 {
             trace.notes.push(format!(
                 "before this trial, {} of the agent came when no trial ran, and nothing was answered: it may \

@@ -9,7 +9,8 @@
 use super::admission::Refused;
 use super::desk::Whose;
 use super::refusal::told;
-use super::server::{Slot, UNTRACED, note_withheld, relayed};
+use super::relayed::relayed;
+use super::server::{Slot, UNTRACED, note_withheld};
 use crate::platform::lock::lock;
 use crate::provider::mcp::{self, MCP, Message};
 use crate::transport::{HttpRequest, HttpResponse, Profile, StreamEnd, sse};
@@ -91,7 +92,7 @@ async fn asked(slot: &Slot, whose: Whose, head: &Parts, request: HttpRequest) ->
                 lock(slot).note(whose, refused);
                 error(&id, StatusCode::OK, ERROR, &message)
             }
-            None => relayed(addressed(response, &id, token.as_ref())),
+            None => relayed(&addressed(response, &id, token.as_ref())),
         },
         Err(why) => {
             note_withheld(slot, whose, head, &why);

@@ -12,6 +12,7 @@
 //! | `desk`, `trace_ids` | which trial a request belongs to: one address serves one trial at a time, or several that the agent tells apart by `traceparent` |
 //! | `vars` | takes the values that the agent generates per run, dates and ids, out of requests, and puts them back |
 //! | `refusal` | errors in the shape of the client's dialect |
+//! | `relayed` | responses: whole ones, and streams as they come |
 //! | `mcp` | the mounts of MCP servers |
 //! | `telemetry` | the spans of agents |
 
@@ -19,6 +20,7 @@ mod admission;
 mod desk;
 mod mcp;
 mod refusal;
+mod relayed;
 mod route;
 mod server;
 mod table;

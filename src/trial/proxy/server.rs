@@ -2,7 +2,8 @@
 
 use super::admission::{Refusal, Refused, admit, admit_local, is_read, read_body};
 use super::desk::{Desk, Requests, Whose};
-use super::refusal::{broken_off, failed, refusal};
+use super::refusal::{failed, refusal};
+use super::relayed::{Answer, LEFT_OUT, begun, relayed, sent};
 use super::route::{Mount, Route, client_dialect};
 use super::table::Api;
 use super::trace_ids::{TRACEPARENT, Traced, take_base_path};
@@ -11,33 +12,22 @@ use crate::flow::external::TurnSpans;
 use crate::platform::clock::{Clock, RealClock};
 use crate::platform::lock::lock;
 use crate::provider::{ended_by, observed};
-use crate::transport::{
-    BROKEN_HEADER, HttpRequest, HttpResponse, SERVICE_ADDRESS, Service, Transport, TransportError, sse,
-};
-use axum::body::Body;
+use crate::transport::{HttpRequest, HttpResponse, SERVICE_ADDRESS, Service, Transport, TransportError};
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Key of an agent that has none: it is not handed on, so that the key of the project file is sent.
 pub(crate) const PLACEHOLDER_KEY: &str = "ragcheck-placeholder-key";
-/// Response headers that are about the connection to the service, or about a body that is not passed on as it came.
-const LEFT_OUT: [&str; 8] = [
-    "connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding", "trailer", "upgrade",
-    "set-cookie",
-];
-
 /// Request headers that are about the connection to this proxy, or written anew.
 const OF_THE_CONNECTION: [&str; 8] =
     ["host", "accept-encoding", "content-type", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
@@ -192,7 +182,7 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         Ok(route) => read_body(body, &route, &head.headers, &mut content_type).await.map(|read| (route, read)),
         Err(refused) => Err(refused),
     };
-    let (route, (body, sent)) = match read {
+    let (route, (body, bytes)) = match read {
         Ok(read) => read,
         Err(Refusal { status, code, why, broken_off }) => {
             let refused = Refused::new(&head, why);
@@ -220,15 +210,17 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     };
     let here = head.headers.get(HOST).and_then(|host| host.to_str().ok());
     let here = here.map(|host| format!("http://{host}{of_trial}/{}", route.service.as_str()));
-    let request = HttpRequest { sent, ..asked(route, body, &head.headers, content_type) };
-    match transport.send(request).await {
-        Ok(mut response) => {
-            for (_, value) in response.headers.iter_mut().filter(|(_, value)| value.contains(SERVICE_ADDRESS)) {
-                *value = value.replace(SERVICE_ADDRESS, here.as_deref().unwrap_or_default());
-            }
-            relayed(response)
+    let request = HttpRequest { sent: bytes, ..asked(route, body, &head.headers, content_type) };
+    let led = |mut response: HttpResponse| {
+        for (_, value) in response.headers.iter_mut().filter(|(_, value)| value.contains(SERVICE_ADDRESS)) {
+            *value = value.replace(SERVICE_ADDRESS, here.as_deref().unwrap_or_default());
         }
-        Err(error) => {
+        response
+    };
+    match sent(transport, request).await {
+        Answer::Begun(head, body) => begun(&led(head), body),
+        Answer::Whole(Ok(response)) => relayed(&led(response)),
+        Answer::Whole(Err(error)) => {
             note_withheld(&slot, whose, &head, &error);
             failed(client, &error)
         }
@@ -261,45 +253,8 @@ fn asked(route: Route, body: Value, headers: &HeaderMap, content_type: Option<St
     HttpRequest { stream, headers: kept.collect(), ..request }
 }
 
-/// The body of a response. An event stream goes out event by event, without its length, as services send it.
-fn body(response: &HttpResponse) -> Body {
-    let events = sse::is_stream(&response.headers, &response.body).then(|| sse::read_all(&response.body).ok());
-    let Some(events) = events.flatten().filter(|events| events.len() > 1) else {
-        return Body::from(response.body.clone());
-    };
-    let last = events.len() - 1;
-    let ends = events.iter().enumerate().map(|(place, event)| {
-        if place == last { response.body.len() } else { event.bytes.end.min(response.body.len()) }
-    });
-    let mut start = 0;
-    let pieces: Vec<Result<Bytes, Infallible>> =
-        ends.map(|end| Ok(response.body.slice(std::mem::replace(&mut start, end)..end))).collect();
-    Body::from_stream(futures_util::stream::iter(pieces))
-}
-
-pub(super) fn relayed(response: HttpResponse) -> Response {
-    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let broken = response.header(BROKEN_HEADER).is_some();
-    let mut relayed =
-        if broken { broken_off(status, response.body.clone()) } else { (status, body(&response)).into_response() };
-    let headers = relayed.headers_mut();
-    headers.clear();
-    for (name, value) in &response.headers {
-        let pair = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
-        if let Some((name, value)) = pair.filter(|(name, _)| !is_of_connection(name.as_str())) {
-            headers.append(name, value);
-        }
-    }
-    relayed
-}
-
 /// Whether a request header is for the service. Headers of ours to declared services are those of `mcp-record`.
 fn is_handed_on(name: &str, declared: bool) -> bool {
     let own = !declared && name.starts_with("x-ragcheck-");
     !LEFT_OUT.contains(&name) && !OF_THE_CONNECTION.contains(&name) && !own
-}
-
-/// Whether a response header is not for the agent.
-fn is_of_connection(name: &str) -> bool {
-    LEFT_OUT.contains(&name) || name == BROKEN_HEADER
 }

@@ -25,6 +25,7 @@ mod providers;
 mod python;
 mod runner;
 mod runner_examples;
+mod sessions;
 mod shuffled;
 mod spans;
 mod start;

@@ -42,6 +42,7 @@ fn runs_as_an_agent() {
         "broken-tools" => super::broken_tools::agent(more),
         "orders" => super::poisoned::agent(more),
         "bytes" => super::bytes::agent(),
+        "sessions" => super::sessions::agent(more),
         "mcp-http" => super::mcp::agent_over_http(more),
         "mcp-agent" => super::mcp::agent(more),
         "mcp-server" => super::mcp::server(more),
