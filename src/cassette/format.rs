@@ -239,8 +239,10 @@ fn outcome(node: &Node<'_>) -> Parsed<Outcome> {
     }
     let mut headers = Vec::new();
     for (name, value) in entries(node, "headers")? {
-        let Some(text) = value.text() else { return wrong(value, "a header's value must be a string") };
-        headers.push((name.to_string(), text.to_owned()));
+        for value in value.items().unwrap_or(std::slice::from_ref(value)) {
+            let Some(text) = value.text() else { return wrong(value, "a header's value must be a string") };
+            headers.push((name.to_string(), text.to_owned()));
+        }
     }
     let body = match body::decode(node) {
         Ok(body) => body,
@@ -367,14 +369,26 @@ fn exchange_document(exchange: &Exchange, request: Value) -> Value {
     document
 }
 
+/// Headers by their names; those that occur several times, such as cookies, as a list.
+fn by_name(headers: &[(String, String)]) -> Map<String, Value> {
+    let mut document = Map::new();
+    for (name, value) in headers {
+        match document.get_mut(name) {
+            None => drop(document.insert(name.clone(), json!(value))),
+            Some(Value::Array(values)) => values.push(json!(value)),
+            Some(one) => *one = json!([one.take(), value]),
+        }
+    }
+    document
+}
+
 fn outcome_document(outcome: &Outcome) -> Value {
     match outcome {
         Outcome::ConnectionError { message, took } => json!({"connection_error": message, "took_us": micros(*took)}),
         Outcome::Timeout { after } => json!({"timeout": true, "took_us": micros(*after)}),
         Outcome::Abandoned { after } => json!({"abandoned": true, "took_us": micros(*after)}),
         Outcome::Response { status, headers, body, took, rewritten, chunks } => {
-            let headers: Map<String, Value> =
-                headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+            let headers = by_name(headers);
             let mut document = json!({"status": status, "took_us": micros(*took), "headers": headers});
             if let Value::Object(entries) = &mut document {
                 if *rewritten {

@@ -1,5 +1,6 @@
 //! Sends requests over the network, with reqwest on rustls.
 
+use super::own_headers::{below, with_own_addresses};
 use super::relay::{LEFT_HEADER, Reader, Relay, is_relayed};
 use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, raw, sse};
 use crate::cassette::{Chunk, LONGEST_BODY, Redactor, UnpackError, unpack};
@@ -14,9 +15,6 @@ use std::time::Duration;
 /// Header in which a redirecting response names the target host. It replaces the whole address, which may hold a key
 /// and which no client may follow.
 pub(crate) const REDIRECT_HEADER: &str = "x-ragcheck-redirect";
-/// Stands for the address at which an agent reaches a declared service, in the headers of its responses: `Location` and
-/// `Link` name the service's own address, which would lead the agent past the proxy, and a replay has another one.
-pub(crate) const SERVICE_ADDRESS: &str = "ragcheck-service:";
 /// Header of a request to a declared service that names its address: `ragcheck mcp-record` serves there.
 pub(crate) const TARGET_HEADER: &str = "x-ragcheck-target";
 /// Characters of a host's name that are shown.
@@ -384,46 +382,6 @@ async fn read(
         chunks = chunks.last().map(|last| Chunk { at: last.at, end: body.len() }).into_iter().collect();
     }
     Ok(HttpResponse { status, headers, body: body.into(), took: Duration::ZERO, chunks })
-}
-
-/// An address of a service with [`SERVICE_ADDRESS`] in place of its base URL, whatever the spelling of the host, the port
-/// and the scheme; `None` for any other address.
-fn below(address: &reqwest::Url, base: &reqwest::Url) -> Option<String> {
-    let loopback = |url: &reqwest::Url| loopback::is_loopback_url(url.as_str());
-    let web = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https");
-    // A balancer before a service speaks another scheme, at its default port.
-    let default = |url: &reqwest::Url| url.port().is_none();
-    let same_port =
-        address.port_or_known_default() == base.port_or_known_default() || default(address) && default(base);
-    let same_host = address.host_str() == base.host_str() || loopback(address) && loopback(base);
-    let path = address
-        .path()
-        .strip_prefix(base.path().trim_end_matches('/'))
-        .filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
-    let query = address.query().map(|query| format!("?{query}")).unwrap_or_default();
-    (web(address) && same_port && same_host).then(|| format!("{SERVICE_ADDRESS}{path}{query}"))
-}
-
-/// A header whose addresses lead an agent to the service `own` at the proxy. Addresses of others are left out, as they
-/// would lead it past the proxy, and a replay too; relative ones stay.
-fn with_own_addresses(name: String, value: String, own: Option<&reqwest::Url>) -> Option<(String, String)> {
-    let led = |target: &str| match reqwest::Url::parse(target) {
-        Ok(address) => own.and_then(|own| below(&address, own)),
-        Err(_) => Some(target.to_owned()),
-    };
-    match name.as_str() {
-        "location" | "content-location" if value.starts_with(SERVICE_ADDRESS) => Some((name, value)),
-        "location" | "content-location" => led(&value).map(|value| (name, value)),
-        "link" => {
-            let links = value.split('<').skip(1).filter_map(|link| {
-                let (target, rest) = link.split_once('>')?;
-                Some(format!("<{}>{}", led(target)?, rest.trim_end().trim_end_matches(',')))
-            });
-            let links: Vec<String> = links.collect();
-            (!links.is_empty()).then(|| (name, links.join(", ")))
-        }
-        _ => Some((name, value)),
-    }
 }
 
 /// Host and port of an address.

@@ -7,6 +7,7 @@ mod hold;
 mod links;
 mod live;
 mod order;
+mod own_headers;
 mod pace;
 pub(crate) mod raw;
 mod record;
@@ -23,8 +24,9 @@ pub(crate) use hold::{Held, HoldTransport, Holding, Turns, held};
 pub(crate) use links::broken as broken_conversation;
 #[cfg(feature = "s3")]
 pub(crate) use live::client_builder;
-pub(crate) use live::{LiveError, REDIRECT_HEADER, SERVICE_ADDRESS, TARGET_HEADER};
+pub(crate) use live::{LiveError, REDIRECT_HEADER, TARGET_HEADER};
 pub use live::{LiveTransport, Target};
+pub(crate) use own_headers::SERVICE_ADDRESS;
 pub use pace::Pace;
 pub use record::RecordTransport;
 #[cfg(not(front_door_only))]
@@ -40,7 +42,7 @@ pub use crate::cassette::Profile;
 use crate::cassette::Chunk;
 use crate::platform::clock::BoxFuture;
 use crate::platform::lock::lock;
-use crate::platform::secrets::query_keys;
+use crate::platform::secrets::{cookies, given, query_keys};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -220,7 +222,9 @@ impl HttpRequest {
         });
         let headers = secret.flat_map(move |(name, text)| {
             let password = query_keys::password(text).map(|password| (format!("agent's password in {name}"), password));
-            std::iter::once((format!("agent's {name}"), value(text))).chain(password)
+            let parts = cookies(text).filter(move |_| name == "cookie");
+            let parts = parts.map(move |part| (format!("agent's {name}"), part.to_owned()));
+            std::iter::once((format!("agent's {name}"), value(text))).chain(password).chain(parts)
         });
         headers.chain(query_keys::query_keys(&self.path))
     }
@@ -242,6 +246,12 @@ pub struct HttpResponse {
 }
 
 impl HttpResponse {
+    /// What a service of an agent's own gave it to prove who asks, as pairs for a redactor.
+    fn secrets(&self, service: Service) -> impl Iterator<Item = (String, String)> {
+        let headers = if matches!(service, Service::Declared(_)) { &self.headers[..] } else { &[] };
+        given(headers)
+    }
+
     /// The answer to a notice that nobody answers: 202, without a body.
     pub(crate) fn accepted() -> Self {
         Self { status: 202, headers: Vec::new(), body: Bytes::new(), took: Duration::ZERO, chunks: Vec::new() }

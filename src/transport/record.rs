@@ -1,6 +1,6 @@
 //! Forwards requests and records the exchanges, redacted, for a cassette.
 
-use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError, links, sse};
+use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Service, Transport, TransportError, links, sse};
 use crate::cassette::{Chunk, Exchange, Outcome, Redactor, Request};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::lock::lock;
@@ -52,11 +52,12 @@ impl RecordTransport {
 
     /// Adds the keys of a request to the redactor before anything of it is recorded.
     fn learn(&self, request: &HttpRequest) -> Arc<Redactor> {
-        if request.headers.is_empty() {
-            return self.redactor();
-        }
+        if request.headers.is_empty() { self.redactor() } else { self.knowing(request.secrets()) }
+    }
+
+    fn knowing(&self, secrets: impl Iterator<Item = (String, String)>) -> Arc<Redactor> {
         let mut redactor = self.redactor.write().unwrap_or_else(PoisonError::into_inner);
-        *redactor = Arc::new(redactor.knowing(request.secrets()));
+        *redactor = Arc::new(redactor.knowing(secrets));
         Arc::clone(&redactor)
     }
 
@@ -118,7 +119,8 @@ impl RecordTransport {
             kept.profiles.insert(matching.name.to_owned(), matching.version);
             (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst, at, body: None }, beside)
         };
-        let (service, waiting) = (request.service.as_str().to_owned(), Outcome::Abandoned { after: Duration::ZERO });
+        let receiver = request.service;
+        let (service, waiting) = (receiver.as_str().to_owned(), Outcome::Abandoned { after: Duration::ZERO });
         let exchange = Exchange::of(place.ordinal, service, canonical, waiting, &redactor);
         let exchange = Exchange { beside: beside && placed, at, ..exchange };
         let mut pending = Pending { recorder: self, exchange: Some(exchange), start };
@@ -131,7 +133,10 @@ impl RecordTransport {
                 if response.header(SIMULATOR_HEADER).is_some() {
                     pending.simulated();
                 }
-                Some(answered(response, &redactor))
+                // What a service gives an agent comes back in later requests.
+                let mut given = response.secrets(receiver).peekable();
+                let redactor = if given.peek().is_some() { self.knowing(given) } else { redactor };
+                Some(answered(response, receiver, &redactor))
             }
             Err(TransportError::Connection { message, took }) => {
                 Some(Outcome::ConnectionError { message: redactor.redact(message).into_owned(), took: *took })
@@ -145,9 +150,13 @@ impl RecordTransport {
                 | TransportError::Faulted { .. },
             ) => None,
         };
-        // The flow continues with the recorded form: an echoed key would otherwise make replay differ.
+        // The flow continues with the recorded form: an echoed key would otherwise make replay differ. A response by which a
+        // service logs an agent in works only as it was given; what it gives is redacted in the agent's requests too.
+        let logs_in = result.as_ref().is_ok_and(|response| response.secrets(receiver).next().is_some());
         let kept = match &outcome {
-            Some(Outcome::Response { body, rewritten: true, chunks, .. }) => Some((body.clone(), chunks.clone())),
+            Some(Outcome::Response { body, rewritten: true, chunks, .. }) if !logs_in => {
+                Some((body.clone(), chunks.clone()))
+            }
             _ => None,
         };
         pending.settle(outcome);
@@ -160,11 +169,14 @@ impl RecordTransport {
 }
 
 /// The recorded form of a response.
-fn answered(response: &HttpResponse, redactor: &Redactor) -> Outcome {
+fn answered(response: &HttpResponse, service: Service, redactor: &Redactor) -> Outcome {
     let redacted = redactor.redact_body(&response.body);
     Outcome::Response {
         status: response.status,
-        headers: redactor.headers(&response.headers),
+        headers: match service {
+            Service::Declared(_) => redactor.headers_of_service(&response.headers),
+            _ => redactor.headers(&response.headers),
+        },
         rewritten: redacted.is_some(),
         chunks: match &redacted {
             Some(body) => realigned(&response.chunks, &response.body, body),

@@ -56,6 +56,14 @@ struct TapState {
     secrets: Vec<(String, String)>,
 }
 
+impl TapState {
+    fn keep(&mut self, secret: (String, String)) {
+        if !self.secrets.contains(&secret) {
+            self.secrets.push(secret);
+        }
+    }
+}
+
 /// Forwards requests and keeps them until [`Tap::take`].
 pub(crate) struct Tap {
     inner: Arc<dyn Transport>,
@@ -139,11 +147,7 @@ impl Tap {
         }
         let (began, at, mut under_way) = {
             let mut state = lock(&self.state);
-            for secret in request.secrets() {
-                if !state.secrets.contains(&secret) {
-                    state.secrets.push(secret);
-                }
-            }
+            request.secrets().for_each(|secret| state.keep(secret));
             let refused = match state.admission {
                 Admission::Open => None,
                 Admission::BetweenTurns => {
@@ -176,6 +180,10 @@ impl Tap {
         let at = place.as_ref().and_then(|place| place.at).or(at);
         let passed = Passed { request, result: result.clone(), at };
         let mut state = lock(&self.state);
+        let given = result.as_ref().ok().map(|response| response.secrets(passed.request.service));
+        for secret in given.into_iter().flatten() {
+            state.keep(secret);
+        }
         state.moment += 1;
         let ended = state.moment;
         state.passed.push(Observed { began, ended, place: place.clone(), passed });

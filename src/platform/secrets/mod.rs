@@ -8,6 +8,7 @@
 
 mod declared;
 mod frames;
+mod given;
 mod invisible;
 pub(crate) mod query_keys;
 mod redactor;
@@ -23,6 +24,7 @@ pub(crate) use declared::{
     beginning, clean, clean_bytes, clean_packed, clean_text_bytes, clean_value, declare, declared,
 };
 pub(crate) use frames::frame_ends;
+pub(crate) use given::{cookies, given};
 pub use redactor::Redactor;
 pub(crate) use redactor::{BYTES, MARK, is_unredacted};
 pub(crate) use stream::redact_stream;

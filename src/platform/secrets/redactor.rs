@@ -2,6 +2,7 @@
 //! are filtered by an allow-list.
 
 use super::frames::redact_frames;
+use super::given;
 use super::invisible::{self, Visible};
 use super::query_keys::{without_named_keys, without_query_keys};
 use super::spellings::Spellings;
@@ -71,7 +72,11 @@ impl Redactor {
         let mut known = self.secrets.clone();
         for (name, value) in secrets {
             let value = value.trim();
-            if is_placeholder(value) || is_plain(value) || !value.chars().any(char::is_alphanumeric) {
+            if is_placeholder(value)
+                || is_plain(value)
+                || !value.chars().any(char::is_alphanumeric)
+                || value.contains(MARK)
+            {
                 continue;
             }
             for piece in pieces(value) {
@@ -301,6 +306,16 @@ impl Redactor {
             Cow::Borrowed(_) => Cow::Owned(clean),
             Cow::Owned(redacted) => Cow::Owned(redacted),
         }
+    }
+
+    /// Response headers of a service of an agent's own: those of the allow-list, and those by which it gives a client a secret,
+    /// under a placeholder.
+    pub(crate) fn headers_of_service(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
+        let each = headers.iter().flat_map(|header| {
+            let kept = self.headers(std::slice::from_ref(header)).pop();
+            kept.or_else(|| Some((header.0.clone(), given::under_placeholder(self, &header.0, &header.1)?)))
+        });
+        each.collect()
     }
 
     /// Response headers filtered by the allow-list, redacted.

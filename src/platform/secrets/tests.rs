@@ -414,3 +414,14 @@ fn a_key_in_a_body_that_is_no_utf_8_is_cut_out_and_all_other_bytes_stay() {
     let more = |text: &str| json!({ BYTES: STANDARD.encode([&b"\xfc sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z "[..], text.as_bytes()].concat()) });
     assert_ne!(redactor.redact_value(&more("one")), redactor.redact_value(&more("two")));
 }
+
+#[test]
+fn the_name_of_a_cookie_is_no_secret_where_its_value_is_a_placeholder() {
+    for clean in [
+        "set-cookie: AuthSession=[redacted:cookie]; Path=/couch; HttpOnly",
+        "cookie: \"__Host-session=[redacted:cookie]\"",
+    ] {
+        assert!(Redactor::default().is_clean(clean), "{clean}");
+    }
+    assert!(!Redactor::default().is_clean("set-cookie: AuthSession=c2Vzc2lvbi0xMjM0; Path=/couch"));
+}

@@ -1,6 +1,7 @@
 //! Keys recognised by their form, or by the preceding name, without knowing their value.
 
 use super::invisible::Visible;
+use super::redactor::MARK;
 use memchr::memmem;
 use regex::{Captures, Regex};
 use std::borrow::Cow;
@@ -153,7 +154,11 @@ fn places(text: &str) -> Vec<(Range<usize>, Option<Kind>)> {
             Some((start..whole.end, kind))
         });
     let by_name = NAMED.iter().flat_map(|named| named.captures_iter(&text)).filter_map(|found: Captures<'_>| {
-        let cookie = found.name("cookie").filter(|cookie| cookie.len() >= SHORTEST_COOKIE);
+        let cookie = found.name("cookie").filter(|cookie| {
+            // A cookie without its value is a name.
+            let is_name = cookie.as_str().ends_with('=') && text[cookie.end()..].starts_with(MARK);
+            cookie.len() >= SHORTEST_COOKIE && !is_name
+        });
         let value = found.name("named").or_else(|| found.name("signed"));
         let password = found.name("password");
         if let Some(password) = password.filter(|password| !is_placeholder(password.as_str())) {

@@ -22,10 +22,8 @@ use tokio::task::JoinHandle;
 /// over, and what an agent asks after it was not asked beside it.
 const LAST_PIECE: Duration = Duration::from_millis(25);
 /// Headers that are about the connection to the service, or about a body that is not passed on as it came.
-pub(super) const LEFT_OUT: [&str; 8] = [
-    "connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding", "trailer", "upgrade",
-    "set-cookie",
-];
+pub(super) const LEFT_OUT: [&str; 7] =
+    ["connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding", "trailer", "upgrade"];
 
 /// Result of a request.
 pub(super) enum Answer {

@@ -209,11 +209,14 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
     };
     let here = head.headers.get(HOST).and_then(|host| host.to_str().ok());
-    let here = here.map(|host| format!("http://{host}{of_trial}/{}", route.service.as_str()));
+    let mount = format!("{of_trial}/{}", route.service.as_str());
+    let here = here.map(|host| format!("http://{host}{mount}"));
     let request = HttpRequest { sent: bytes, ..asked(route, body, &head.headers, content_type) };
     let led = |mut response: HttpResponse| {
-        for (_, value) in response.headers.iter_mut().filter(|(_, value)| value.contains(SERVICE_ADDRESS)) {
-            *value = value.replace(SERVICE_ADDRESS, here.as_deref().unwrap_or_default());
+        for (name, value) in response.headers.iter_mut().filter(|(_, value)| value.contains(SERVICE_ADDRESS)) {
+            // The path of a cookie has no host.
+            let here = if name == "set-cookie" { mount.as_str() } else { here.as_deref().unwrap_or_default() };
+            *value = value.replace(SERVICE_ADDRESS, here);
         }
         response
     };

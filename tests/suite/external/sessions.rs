@@ -275,6 +275,26 @@ fn passes(way: &str) -> (Project, String) {
 }
 
 #[test]
+fn an_agent_logs_in_by_cookie_token_or_challenge_and_the_recording_holds_neither_cookie_nor_token() {
+    for (way, kept) in [
+        ("cookie", "AuthSession=[redacted:cookie]; Path=ragcheck-service:"),
+        ("cookie", "lang=[redacted:cookie]; HttpOnly"),
+        ("cookie", "session: \"[redacted:cookie]\""),
+        ("session", "session: \"[redacted:cookie]\""),
+        ("token", "x-subject-token: \"[redacted:x-subject-token]\""),
+        ("challenge", "nonce=\"abc123\""),
+    ] {
+        let (project, recording) = passes(way);
+        assert!(recording.contains(kept), "{way}: {kept} is not in\n{recording}");
+        for secret in [SESSION, TOKEN, "lang=en"] {
+            assert!(!recording.contains(secret), "{way}: {recording}");
+            assert!(!project.read("reports/latest/traces.jsonl").contains(secret), "{way}");
+        }
+        project.run(&["cassette", "scan"]).expect_code(0);
+    }
+}
+
+#[test]
 fn a_stream_reaches_the_agent_as_it_comes_and_one_that_never_ends_is_recorded_until_the_agent_leaves() {
     let (_, whole) = passes("stream");
     assert!(whole.contains("[DONE]") && !whole.contains("left-open"), "{whole}");
