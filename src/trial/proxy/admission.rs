@@ -6,7 +6,7 @@ use crate::cassette::{LONGEST_BODY, unpack};
 use crate::platform::loopback;
 use crate::transport::{self, Service, raw};
 use axum::body::Body;
-use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, HOST, ORIGIN, UPGRADE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
@@ -18,6 +18,9 @@ use std::fmt;
 const SIGNED: &str = "which is signed by AWS (SigV4): the signature covers the host, so the request cannot be handed on. \
     Use a Bedrock API key: set AWS_BEARER_TOKEN_BEDROCK for the agent, or `key: AWS_BEARER_TOKEN_BEDROCK` for the provider \
     in the project file and let the client send no signature (boto3: `Config(signature_version=botocore.UNSIGNED)`)";
+/// Why a websocket is refused; a client that offers another upgrade goes on without it.
+const WEBSOCKET: &str = "to open a websocket, which cannot be recorded: let the agent ask this service by HTTP requests, or go \
+    to it directly, without its base URL here; it then runs for real in replays too";
 /// Characters of a path or host that are shown.
 const SHOWN: usize = 200;
 
@@ -104,11 +107,20 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<
         return Err(Refusal::forbidden("ragcheck_other_host", why));
     }
     admit_local(head, hosts)?;
+    let to_websocket = |to: &str| to.split(',').any(|one| one.trim().eq_ignore_ascii_case("websocket"));
+    if header(UPGRADE).is_some_and(to_websocket) {
+        return Err(Refusal::invalid(StatusCode::BAD_REQUEST, WEBSOCKET.to_owned()));
+    }
     let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
     let found = route::route(mounts, (method, path), query, &head.headers);
     let found = found.ok_or_else(|| {
-        let why = format!("which is not served; served: {}", route::served(mounts));
-        Refusal::new(StatusCode::NOT_FOUND, "ragcheck_unknown_path", why)
+        let others = route::methods(mounts, path, &head.headers);
+        if others.is_empty() {
+            let why = format!("which is not served; served: {}", route::served(mounts));
+            return Refusal::new(StatusCode::NOT_FOUND, "ragcheck_unknown_path", why);
+        }
+        let why = format!("which is not served by this method; served there: {}", others.join(", "));
+        Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "ragcheck_unknown_method", why)
     })?;
     let signed = header(AUTHORIZATION).is_some_and(|value| value.starts_with("AWS4-"));
     if signed && !matches!(found.service, Service::Declared(_)) {
@@ -224,7 +236,18 @@ mod tests {
                 &[][..],
                 "POST /model/v1/audio/speech, which is not served; served: POST /model/v1/chat/completions",
             ),
-            ("DELETE", "/model/v1/chat/completions", &[], "DELETE /model/v1/chat/completions, which is not served"),
+            (
+                "DELETE",
+                "/model/v1/chat/completions",
+                &[],
+                "DELETE /model/v1/chat/completions, which is not served by this method; served there: POST",
+            ),
+            (
+                "GET",
+                "/model/v1/realtime",
+                &[("connection", "Upgrade"), ("upgrade", "WebSocket")],
+                "GET /model/v1/realtime, to open a websocket, which cannot be recorded",
+            ),
             (
                 "POST",
                 "/model/v1/chat/completions",
@@ -252,6 +275,16 @@ mod tests {
             assert!(told.starts_with("your agent asked ") && told.contains(words), "{told}");
             assert!(!told.contains("s3cret") && !told.contains("pw@"), "{told}");
         }
+    }
+
+    #[test]
+    fn a_method_of_its_own_is_named_as_the_reason_and_another_upgrade_is_ignored() {
+        let mounts = [Mount { service: Service::declared("kb"), serves: route::Serves::Anything }];
+        let search = head("SEARCH", "/kb/list", &[]);
+        let why = admit(&search, &[], &mounts).err().expect("a refusal").why;
+        assert_eq!(why, "which is not served by this method; served there: GET, POST, PUT, PATCH, DELETE, HEAD");
+        let java = [("connection", "Upgrade, HTTP2-Settings"), ("upgrade", "h2c"), ("http2-settings", "AAEAAEAA")];
+        assert!(admit(&head("GET", "/kb/list", &java), &[], &mounts).is_ok());
     }
 
     #[test]

@@ -103,6 +103,11 @@ fn writes_version(headers: &HeaderMap) -> bool {
 /// Methods that are served.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
+/// The methods by which a path is served.
+pub(super) fn methods(mounts: &[Mount], path: &str, headers: &HeaderMap) -> Vec<&'static str> {
+    METHODS.into_iter().filter(|method| route(mounts, (method, path), None, headers).is_some()).collect()
+}
+
 /// The path behind its versions; a client may write its own behind that of its base URL.
 fn without_version(path: &str) -> &str {
     let without = |path| {

@@ -1,6 +1,7 @@
 //! What services do beside documents: they give an agent a session by cookie, token or challenge, stream, and open websockets.
 //! One server is the model (`/v1`) and the service (`/kb`). The agent is this test binary, as in `started`.
 
+use super::desk::plain;
 use super::started::KIND;
 use crate::project::{Outcome, Project};
 use serde_json::{Value, json};
@@ -308,4 +309,23 @@ fn a_models_stream_that_the_agent_leaves_is_told_and_left_again_in_a_replay() {
     assert!(recording.contains("x-ragcheck-left-open") && !recording.contains("[DONE]"), "{recording}");
     let note = "your agent broke off POST /chat/completions before its answer was complete";
     assert!(project.traces()[0]["notes"].to_string().contains(note), "{}", project.traces()[0]);
+}
+
+#[test]
+fn a_websocket_and_a_method_that_are_not_served_are_an_error_that_says_so_and_another_upgrade_is_ignored() {
+    let (server, _) = serve();
+    for (way, words) in [
+        ("socket", "your agent asked GET /kb/socket, to open a websocket, which cannot be recorded"),
+        ("method", "your agent asked SEARCH /kb/find, which is not served by this method; served there: GET, POST"),
+    ] {
+        let project = project(way, &server);
+        for mode in ["live", "record"] {
+            let outcome = run(&project, mode);
+            outcome.expect_code(3);
+            let told = plain(&outcome.stdout);
+            assert!(told.contains(words) && !told.contains("FAIL"), "{told}");
+            assert!(!project.path("cassettes/agent").exists(), "it was recorded");
+        }
+    }
+    passes("h2c");
 }
