@@ -24,17 +24,23 @@ impl ForeignTools {
         }
     }
 
-    /// The note; `None` if no tool was called, or the marker in `reports` exists.
-    pub(super) fn note(&self, reports: &Path) -> Option<String> {
+    /// The note; `None` if no tool was called, or the marker in `reports` exists. A recording answers for `declared` services.
+    pub(super) fn note(&self, reports: &Path, declared: &BTreeSet<String>) -> Option<String> {
         let said = reports.join(SAID);
         if self.0.is_empty() || said.exists() {
             return None;
         }
-        let tools = text::listed(self.0.iter().map(|tool| text::quote(tool, 60)), NAMED);
+        let listed = |names: &BTreeSet<String>| text::listed(names.iter().map(|name| text::quote(name, 60)), NAMED);
+        let tools = listed(&self.0);
+        let answers = if declared.is_empty() {
+            "model and search service alone;".to_owned()
+        } else {
+            format!("model, search service and declared services ({}) alone; beside that,", listed(declared))
+        };
         // If the marker cannot be written, the note is shown again.
         let _ = files::write(&said, "");
         Some(format!(
-            "note: a replay answers for model and search service alone; the agent's own tools ran for real: {tools}. \
+            "note: a replay answers for {answers} the agent's own tools ran for real: {tools}. \
              Each turn carries the header `x-ragcheck-mode: replay`, by which the agent can leave out what must not \
              happen again (said once)"
         ))
@@ -48,10 +54,14 @@ mod tests {
     #[test]
     fn it_is_said_once_with_the_names_and_never_without() {
         let reports = tempfile::tempdir().expect("a folder");
-        assert_eq!(ForeignTools::default().note(reports.path()), None);
-        let tools = ForeignTools(["create_ticket", "search_docs"].map(str::to_owned).into());
-        let said = tools.note(reports.path()).expect("a note");
+        assert_eq!(ForeignTools::default().note(reports.path(), &BTreeSet::new()), None);
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let (tools, declared) = (ForeignTools(names(&["create_ticket", "search_docs"])), names(&["shelf"]));
+        let said = tools.note(reports.path(), &declared).expect("a note");
+        let answers =
+            "answers for model, search service and declared services (shelf) alone; beside that, the agent's own";
+        assert!(said.contains(answers), "{said}");
         assert!(said.contains("create_ticket, search_docs") && said.contains("x-ragcheck-mode: replay"), "{said}");
-        assert_eq!(tools.note(reports.path()), None);
+        assert_eq!(tools.note(reports.path(), &declared), None);
     }
 }

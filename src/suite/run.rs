@@ -194,7 +194,9 @@ impl Suite {
         }
         notes.extend(ended_between(opened.agents.ended_between()));
         if options.mode == Mode::Replay {
-            notes.extend(foreign_tools.note(&reports));
+            let services = self.loaded().scenarios.iter().flat_map(|one| one.scenario.services.keys());
+            let declared = services.filter(|name| !["model", "search"].contains(&name.as_str())).cloned().collect();
+            notes.extend(foreign_tools.note(&reports, &declared));
         }
         let history = match options.history.clone().filter(|_| options.mode != Mode::Replay) {
             Some(labels) => add_point(&root.join(HISTORY), gather, &evaluated.evaluation, options.jobs, labels),

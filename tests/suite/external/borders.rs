@@ -205,9 +205,12 @@ fn what_a_two_stage_agent_does_not_show_is_not_measured_and_never_fails() {
 fn a_tool_that_was_offered_and_not_called_did_not_run() {
     let stage = Stage::set();
     let _agent = stage.agent(ServiceSettings::default(), "");
+    let declared = "services: {shelf: {http: 'http://127.0.0.1:9', optional: true}}\ncases:";
+    stage.project.edit("agent.yaml", "cases:", declared);
     stage.run(&["--mode", "record", "--only", "warranty"]);
     let replayed = stage.run(&["--only", "warranty"]);
-    let told = "the agent's own tools ran for real: final_answer, search_docs. Each turn";
+    let told = "a replay answers for model, search service and declared services (shelf) alone; beside that, the agent's own \
+                tools ran for real: final_answer, search_docs. Each turn";
     assert!(plain(&replayed.stderr).contains(told), "{}", replayed.stderr);
 }
 
