@@ -113,8 +113,13 @@ pub(crate) fn explain(
     if found.is_empty() && same_place && keys::key(recorded, redactor) == cassette.exchanges[index].key {
         found.extend(first_part(&nearest.body, &now));
     }
+    let without_query = |path: &str| path.split('?').next().map(str::to_owned);
+    let only_query = cassette.exchanges[index].profile == request.profile.name
+        && nearest.method == request.method
+        && without_query(&nearest.path) == without_query(&path);
     let relation = match found.as_slice() {
         [] if same_place => "the same request, under a key that is not its own".to_owned(),
+        [] if only_query => "only the query differs".to_owned(),
         [] => "same content, but another profile, method or path".to_owned(),
         [one] if one.only_length => one.what.clone(),
         [_] => format!("only {}", sentence(&found, "differs", "differ")),
@@ -147,6 +152,7 @@ pub(crate) fn explain(
     let summary = match found.as_slice() {
         [] if same_place => "the recorded key is not that of its request: the recording was edited".to_owned(),
         [] if reordered => "the parameters of the query are in another order".to_owned(),
+        [] if only_query => "the query changed".to_owned(),
         [] => "the request goes elsewhere than the recorded one".to_owned(),
         [one] if one.only_length && !left => {
             "no exchange left: the conversation goes on after its recording ends".to_owned()
@@ -158,7 +164,7 @@ pub(crate) fn explain(
     let cause = if shown.is_empty() { summary.clone() } else { format!("{summary}: {}", shown.join(" ")) };
     // Names of models and tools are settings: nobody generates them.
     let bodies = (layout.without_names(nearest.body.clone()), layout.without_names(now));
-    let paths = if layout.is_of_model() { (String::new(), String::new()) } else { (nearest.path.clone(), path) };
+    let paths = (nearest.path.clone(), path);
     let missed = Some(Box::new(Missed { bodies, paths }));
     Explanation { missed, ..told(printable(&cause, 600), &summary, detail) }
 }

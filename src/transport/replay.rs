@@ -169,6 +169,13 @@ impl ReplayTransport {
         );
         let cassette::Explanation { message, cause, detail, missed } = explained;
         let mut known = lock(&self.missed);
+        // No value in the path of a request to a model is ever bound.
+        let missed = missed.map(|mut missed| {
+            if !matches!(request.service, Service::Declared(_)) {
+                missed.paths = (String::new(), String::new());
+            }
+            missed
+        });
         if let Some(missed) = missed.filter(|missed| known.len() < MOST_MISSED && !known.contains(missed)) {
             known.push(*missed);
         }

@@ -329,3 +329,24 @@ fn a_websocket_and_a_method_that_are_not_served_are_an_error_that_says_so_and_an
     }
     passes("h2c");
 }
+
+#[test]
+fn a_value_in_a_query_that_the_agent_generates_gets_a_line_of_vars_that_works() {
+    let (server, _) = serve();
+    let project = project("minted", &server);
+    let outcome = run(&project, "record");
+    outcome.expect_code(3);
+    let line = outcome.stdout.lines().find(|line| line.contains("{at: path, match: '"));
+    let line = line.unwrap_or_else(|| panic!("no line in {}", outcome.stdout)).trim().to_owned();
+    assert!(
+        line.starts_with("session: ") && plain(&outcome.stdout).contains("the query changed"),
+        "{}",
+        outcome.stdout
+    );
+    let scenario = project.read("agent.yaml");
+    project.write("agent.yaml", &format!("{scenario}vars:\n  {line}\n"));
+    for mode in ["record", "replay"] {
+        let outcome = run(&project, mode);
+        assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{mode}: {}", outcome.stdout);
+    }
+}
