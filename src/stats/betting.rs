@@ -111,11 +111,8 @@ impl Bet {
         if self.stakes != Stakes::Planned {
             return ln_mean(first);
         }
-        let levels: Vec<(f64, f64)> = self
-            .passes
-            .iter()
-            .map(|pass| (if low > 0.0 { water_level(&pass.kinds, low) } else { 0.0 }, water_level(&pass.kinds, high)))
-            .collect();
+        let levels = |pass: &Pass| (water_level(&pass.kinds, low), water_level(&pass.kinds, high));
+        let levels: Vec<(f64, f64)> = self.passes.iter().map(levels).collect();
         for (log, stake) in second.iter_mut().zip(STAKES) {
             let of = |(pass, (from, to)): (&Pass, &(f64, f64))| -> f64 {
                 let gain = |kind: &Kind| {

@@ -87,3 +87,17 @@ impl FromIterator<(u64, u64)> for Clusters {
         clusters
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_a_cluster_without_units_nor_none_of_a_kind_is_counted() {
+        for (n, times) in [(0, 1), (1, 0)] {
+            let mut clusters = Clusters::default();
+            clusters.add_many(0, n, times);
+            assert_eq!(clusters, Clusters::default(), "{n} {times}");
+        }
+    }
+}

@@ -13,9 +13,8 @@
 use super::rate::binomial_cdf;
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
-/// Largest number of nonzero differences for which subsets are counted: the probability of one subset is still a normal float.
-const MOST: usize = 900;
-/// Largest number of steps for counting subsets.
+/// Largest number of steps for counting subsets: at most 271 differences are nonzero, and the probability of one subset is a
+/// normal float.
 const STEPS: u64 = 20_000_000;
 /// Number of random subsets if they cannot be counted.
 const DRAWS: u32 = 9_999;
@@ -128,7 +127,7 @@ fn count(differences: &[f64], scale: u64) -> Option<Subsets> {
     let above: i64 = nonzero.iter().filter(|value| **value > 0).sum();
     let width = (above - below) as u64 + 1;
     let steps = (nonzero.len() as u64).pow(2).checked_mul(width)?;
-    if nonzero.is_empty() || nonzero.len() > MOST || steps > STEPS || !differences.iter().zip(&whole).all(exact) {
+    if nonzero.is_empty() || steps > STEPS || !differences.iter().zip(&whole).all(exact) {
         return None;
     }
     let width = width as usize;
@@ -233,6 +232,12 @@ mod tests {
         };
         let covered: f64 = (0..=cases).filter(|changed| covers(*changed)).map(exactly).sum();
         assert!(covered >= 0.95, "{covered}");
+    }
+
+    #[test]
+    fn the_observed_signs_are_one_of_those_drawn() {
+        let found = PairedShift::new(&[1.0; 40], None, 1).expect("differences");
+        assert!(!found.is_exact() && (found.p() - 2.0 / 10_000.0).abs() < 1e-9, "{}", found.p());
     }
 
     #[test]

@@ -130,6 +130,8 @@ mod tests {
     fn three_good_ratings_do_not_show_that_all_are_good() {
         let found = estimate(&[(1.0, 1.0); 3], &[1.0; 40], Weight::Tuned).expect("a sample");
         assert!((found.value - 1.0).abs() < 1e-12 && (found.low - 0.2924).abs() < 5e-5, "{found:?}");
+        let mixed = estimate(&[(1.0, 1.0), (1.0, 1.0), (1.0, 0.0)], &[1.0; 40], Weight::Tuned).expect("a sample");
+        assert!(mixed.low <= population::lower_at(2.0, 3, 0.025) && mixed.high <= 1.0, "{mixed:?}");
         let many = estimate(&[(1.0, 1.0); 50], &[1.0; 40], Weight::Tuned).expect("a sample");
         assert!((0.92..0.94).contains(&many.low), "{many:?}");
     }

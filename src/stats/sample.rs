@@ -253,7 +253,22 @@ mod tests {
             assert!((found - expected).abs() < 5.1e-6, "{number} {s}: {found}");
         }
         let clusters: Clusters = std::iter::repeat_n((1, 1), 59).chain([(6, 12)]).collect();
-        assert!((Sample::conversations(&clusters).lower_at(0.05) - 0.93876).abs() < 5.1e-6);
+        let mean = Sample::conversations(&clusters);
+        assert!((mean.lower_at(0.05) - 0.93876).abs() < 5.1e-6 && (mean.figure() - 59.5 / 60.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn so_many_more_at_this_rate_reach_the_target_and_one_fewer_does_not() {
+        let clusters: Clusters = std::iter::repeat_n((1, 1), 38).chain([(0, 1); 2]).collect();
+        let (units, means) = (Sample::Fixed(clusters), Sample::Means { s: 38.0, number: 40 });
+        let of_units = |n: u64| lower_bound_at(0.95 * n as f64, n as f64, 0.05);
+        let of_means = |n: u64| population::lower_at(0.95 * n as f64, n, 0.05);
+        for (sample, bound) in [(&units, &of_units as &dyn Fn(u64) -> f64), (&means, &of_means)] {
+            let all = 40 + sample.more_at_this_rate(0.9, 0, 0.05).expect("a number");
+            assert!(all > 40 && bound(all) >= 0.9 && bound(all - 1) < 0.9, "{all}");
+            assert_eq!(sample.more_at_this_rate(0.9, 10_000, 0.05), Some(9_960), "no fewer than are required");
+            assert_eq!(sample.more_at_this_rate(0.95, 0, 0.05), None, "the rate is no higher");
+        }
     }
 
     #[test]
