@@ -126,6 +126,33 @@ mod tests {
     }
 
     #[test]
+    fn the_page_on_traces_lists_the_members_that_each_metric_needs() {
+        let page = include_str!("../../docs/reference/trace.md");
+        let rows = page.split("\n| metric | members |\n|---|---|\n").nth(1).expect("a table").lines();
+        let listed = rows.take_while(|row| row.starts_with('|')).map(|row| row.split('`').skip(1).step_by(2).collect());
+        let needed = members().into_iter();
+        let needed: Vec<Vec<String>> = needed
+            .map(|(name, needs)| [name].into_iter().chain(needs.iter().map(|one| one.path().into())).collect())
+            .collect();
+        assert_eq!(listed.collect::<Vec<Vec<&str>>>(), needed, "the table in docs/reference/trace.md");
+    }
+
+    #[test]
+    fn an_unknown_outcome_hides_what_a_call_must_have_run_for() {
+        for (written, reads) in [
+            ("mandatory_call_rate(lookup)", true),
+            ("first_attempt_rate", true),
+            ("forced_retrieval_rate", true),
+            ("rewritten_query_rate(lookup)", true),
+            ("verbatim_query_rate(lookup)", false),
+            ("distinct_query_rate", false),
+        ] {
+            let metric = resolve(&resolve_metric(written, &entries()).expect(written)).expect(written);
+            assert_eq!(metric.reads_outcomes, reads, "{written}");
+        }
+    }
+
+    #[test]
     fn every_entry_is_computed_and_measures_what_it_says() {
         for entry in entries() {
             let needed = match entry.signature() {

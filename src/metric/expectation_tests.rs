@@ -320,6 +320,17 @@ fn a_call_of_which_nothing_shows_what_came_of_it_holds_or_fails_only_where_that_
 }
 
 #[test]
+fn the_outcomes_of_up_to_four_calls_are_assumed() {
+    let of = |number: usize| {
+        let plan = plan("[{case: a, ask: q, expect: {calls: [{never: kb}]}}]", "[]", 1);
+        let story = (0..number).fold(super::sample::story(&plan, 0).turn("q"), |story, _| story.unseen("kb"));
+        let checks = checks(&plan, &story.deliver("x", &[], 1).done());
+        seen(checks.iter().find(|check| check.what.contains("calls.")).expect("a check"))
+    };
+    assert_eq!([4, 5].map(of), ["fails", "open"]);
+}
+
+#[test]
 fn arguments_that_are_no_object_satisfy_no_requirement_and_no_prohibition_of_some_of_them() {
     for (arguments, expect, told) in [
         ("{\"n\": 150}", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "fails"),
@@ -360,6 +371,11 @@ fn a_refusal_that_states_a_number_from_nowhere_is_none() {
     ] {
         assert_eq!(refuses(text), [""; 0], "{text}");
     }
+    assert!(refuses("It is open on Sundays.")[0].contains("it does not say that it cannot answer"));
+    let answers = |text: &str| {
+        holds("{answer: {refusal: false}}", |s| s.search(&["doc#1"]).answer(text, &[("internal", "doc#1")]))
+    };
+    assert!(!answers("I do not know.") && answers("It is open on Sundays."), "whatever it lists");
     for text in [
         "I am not sure, but it is usually 80 euros.",
         "I don't know. Typically it is 5 %.",

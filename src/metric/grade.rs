@@ -130,6 +130,7 @@ mod tests {
             .expect("a grade")
         };
         let metric = GradeRate { item: "polite".into() };
+        assert!(matches!(metric.clone().metric().basis, Basis::Grades(of) if of.item == "polite"));
         let doubt = |values: &[(&str, &str)], target: &str| {
             let grades: Grades = values.iter().map(|(value, item)| grade(value, item)).collect();
             metric.doubt(&plan, &grades, parse_target(target).expect("a target"))

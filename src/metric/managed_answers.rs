@@ -264,7 +264,11 @@ fn linked(managed: &ManagedAnswer) -> Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Artifact, ManagedCitation, ManagedSource, ManagedStatus, TextSpan};
+    use crate::metric::Outcome;
+    use crate::metric::sample::{Story, observe};
+    use crate::trace::{
+        Artifact, ManagedCitation, ManagedSource, ManagedStatus, TextSpan, ToolCalled, ToolResult, What,
+    };
 
     const LINK_5: &str = "/gateway/download/r1/f/file/codes.pdf#page=5";
 
@@ -318,7 +322,31 @@ mod tests {
         ] {
             assert!(placed(&answer(text, 12, &content), true).is_err(), "{content}");
         }
-        assert_eq!(placed(&answer(text, 12, "😀 It is open[1]. Close it."), false), Ok(()));
+        for number in [1, 2] {
+            let content = format!("😀 It is open[{number}]. Close it.");
+            assert_eq!(placed(&answer(text, 12, &content), false), Ok(()), "numbers have a metric of their own");
+        }
+    }
+
+    #[test]
+    fn each_metric_has_a_unit_for_an_artifact_and_for_a_call_only_where_a_parameter_is_required() {
+        let content = format!("So[[1]]({LINK_5}).");
+        let delivered = |s: Story| {
+            let mut story = s.turn("q").search(&["codes#page=5"]);
+            story.each(|what| {
+                if let What::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(ToolResult::Search(search)), .. }) = what
+                {
+                    search.managed = Some(Box::new(answer("So.", 2, &content)));
+                }
+            });
+            story.deliver(&format!("{content}\n\n## Sources\n\n1. [Codes]({LINK_5})"), &[], 1)
+        };
+        for entry in ENTRIES {
+            let units = observe(entry.entry.name, "[{case: a, ask: q}]", delivered);
+            let held = units.iter().map(|unit| unit.outcome == Outcome::Success).collect::<Vec<_>>();
+            let expected: &[bool] = if entry.entry.name == "required_parameters" { &[] } else { &[true] };
+            assert_eq!(held, expected, "{}: {units:?}", entry.entry.name);
+        }
     }
 
     #[test]

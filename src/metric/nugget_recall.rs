@@ -20,19 +20,22 @@ pub(super) const ENTRIES: &[Registered] =
 
 /// The metric of vital nuggets alone, or of all.
 fn metric(vital: bool) -> Metric {
-    let counts = move |nugget: &Nugget| nugget.vital || !vital;
     Metric {
         members: &[Member::Answers],
-        applies: Box::new(move |case| expects(case, |answer| answer.nuggets.iter().any(counts))),
+        applies: Box::new(move |case| expects(case, |answer| answer.nuggets.iter().any(|one| counts(one, vital)))),
         ..Metric::new(if vital { "vital nuggets" } else { "nuggets" }, move |view| observe(view, vital))
     }
+}
+
+fn counts(nugget: &Nugget, vital: bool) -> bool {
+    nugget.vital || !vital
 }
 
 fn observe(view: &TrialView<'_>, vital: bool) -> Vec<Observation> {
     let mut units = Vec::new();
     for (turn, expected) in answers(view) {
         let text = turn.answer().map(|answer| answer.text.as_str());
-        for nugget in expected.nuggets.iter().filter(|nugget| nugget.vital || !vital) {
+        for nugget in expected.nuggets.iter().filter(|one| counts(one, vital)) {
             let first = nugget.any_of.first().map(String::as_str).unwrap_or_default();
             let unit = format!("{}, {}", turn.label(), quote(first, 60));
             let held = |text: &str| nugget.any_of.iter().any(|spelling| contains(text, spelling));

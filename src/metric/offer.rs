@@ -76,11 +76,8 @@ impl NotOffered {
             return None;
         }
         let message = format!("{}; the case expects calls of {}", offer(trace), quoted(&self.expected));
-        let hosted = trace.events.iter().any(|event| match &event.what {
-            What::Searched(search) => search.outcome.is_unseen(),
-            _ => false,
-        });
-        let detail = if hosted {
+        let is_hosted = |what: &What| matches!(what, What::Searched(search) if search.outcome.is_unseen());
+        let detail = if trace.events.iter().any(|event| is_hosted(&event.what)) {
             "a search that the provider or the agent makes itself is not a tool call of the model: expect the answer and its \
              sources instead"
         } else {
@@ -112,7 +109,7 @@ fn quoted(tools: &[String]) -> String {
 mod tests {
     use super::*;
     use crate::metric::sample::{plan, story};
-    use crate::trace::{ToolOutcome, ToolResult};
+    use crate::trace::{Event, FlowSearch, ToolOutcome, ToolResult};
     use serde_json::json;
 
     const CASES: &str = "[{case: a, ask: q, expect: {calls: [{never: create_ticket}, {before: [lookup, answer]}], \
@@ -138,6 +135,17 @@ mod tests {
         );
         let error = found.error(&trace).expect("an error");
         assert_eq!(error.message, "the agent offered search_docs, answer; the case expects calls of `lookup`");
+        assert!(error.detail[0].starts_with("correct the names"), "{error:?}");
+    }
+
+    #[test]
+    fn a_search_that_is_not_shown_is_no_tool_to_expect() {
+        let (found, mut trace) = missing(Some(&["answer"]), &[]);
+        let outcome = ToolOutcome::Unseen { reason: "the provider made it".into() };
+        let searched = FlowSearch { query: "q".into(), outcome, took_us: 1, attempts: Vec::new() };
+        trace.events.push(Event { what: What::Searched(searched), ..trace.events[0].clone() });
+        let error = found.error(&trace).expect("an error");
+        assert!(error.detail[0].starts_with("a search that the provider or the agent makes itself"), "{error:?}");
     }
 
     #[test]

@@ -117,7 +117,9 @@ pub(crate) fn first_tokens(trace: &Trace) -> impl Iterator<Item = u64> {
 mod tests {
     use super::*;
     use crate::metric::sample::{plan, story};
+    use crate::trace::Requested;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     /// A turn of 9 s, in tenths: the reference request of `critical_path`, as events.
     fn request() -> Trace {
@@ -175,6 +177,17 @@ mod tests {
         let plan = plan("[{case: a, ask: q}]", "[]", 1);
         assert_eq!(turn_times(&story(&plan, 0).turn("q").fail("timeout").done()), []);
         assert_eq!(turn_times(&story(&plan, 0).turn("q").done()), []);
+    }
+
+    #[test]
+    fn a_request_to_a_service_is_a_stage_and_a_rejected_call_is_none() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 1);
+        let (service, method, path) = ("crm".to_owned(), "GET".to_owned(), "/a".to_owned());
+        let requested = Requested { service, method, path, failed: None, took_us: 5, attempts: Vec::new() };
+        let story = story(&plan, 0).turn("q").rejected("lookup").push(What::Requested(requested));
+        let times = turn_times(&story.deliver("so", &[], 9).done());
+        let stages: BTreeSet<Stage> = times[0].stages_us.keys().cloned().collect();
+        assert_eq!(stages, [Stage::Model, Stage::Overhead, Stage::Tool("crm".into())].into());
     }
 
     proptest! {

@@ -149,6 +149,7 @@ mod tests {
         assert_eq!(turn((9_000, Some(4_000), 10_000), 1_999)[0].1, "1999 tokens used, 4000 estimated");
         assert_eq!(turn((9_000, Some(4_000), 10_000), 8_001)[0].1, "8001 tokens used, 4000 estimated");
         assert_eq!(turn((7_000, Some(4_000), 10_000), 7_500)[0].1, "7500 tokens used, at most 7000 estimated");
+        assert_eq!(turn((10_000, Some(4_000), 10_000), 4_000), [(true, String::new())], "the whole limit");
         let beyond = "a maximum of 11000 tokens, and the session may use 10000";
         assert_eq!(turn((11_000, Some(4_000), 10_000), 4_000)[0].1, beyond);
         assert!(turn((9_000, None, 10_000), 4_000).is_empty(), "an older trace has a maximum alone");

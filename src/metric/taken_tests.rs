@@ -18,6 +18,7 @@ fn checked(expect: &str, turn: &str, change: &Change) -> Vec<Check> {
     plan.prices.insert("acme/m".into(), Price { input: 1_000.0, output: 10_000.0, ..Price::default() });
     let mut trace = story(&plan, 0).turn("q").deliver("x", &[], 1).turn("r").deliver("y", &[], 1).done();
     change(&mut trace);
+    plan.mode = Some(trace.evidence.mode).filter(|mode| *mode == Mode::Imported);
     let trial = plan.trials.iter().next().expect("planned");
     let (scenario, case) = (&plan.scenarios[0], &plan.scenarios[0].cases[0]);
     let turns = turns(&case.case, &trace);
@@ -121,6 +122,9 @@ fn tokens_that_are_not_told_never_pass_and_still_fail_where_what_is_told_is_too_
             "cost.at_most: $100.00 | not measured: not every service reported its tokens, or an embeddings model has no price",
         ]
     );
+    let imported: &Change = &|trace| trace.evidence.mode = Mode::Imported;
+    let unpriced = "cost.at_most: $1.00 | not measured: a model has no price, or a service did not report its tokens";
+    assert_eq!(failing("{cost: {at_most: 1}}", "{within: 10s}", imported)[1], unpriced);
     let error = not_measured(&checked(expect, "{tokens: {at_most: 1000}}", silent)).expect("an error");
     assert!(error.message.starts_with("tokens.at_most: 1000: not measured"), "{}", error.message);
     assert_eq!(

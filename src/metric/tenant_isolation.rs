@@ -39,3 +39,24 @@ fn observe(view: &TrialView<'_>) -> Vec<Observation> {
     }
     units
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::metric::Outcome;
+    use crate::metric::sample::observe;
+    use crate::trace::What;
+
+    #[test]
+    fn a_search_in_a_conversation_of_a_tenant_is_in_the_base_of_that_tenant() {
+        for (tenant, expected) in
+            [(Some("default_kb"), Some(Outcome::Success)), (Some("other"), Some(Outcome::Failure)), (None, None)]
+        {
+            let (name, tenant) = ("a".to_owned(), tenant.map(str::to_owned));
+            let started = What::ConversationStarted { session: name.clone(), name, tenant };
+            let units = observe("tenant_isolation", "[{case: a, ask: q}]", |s| {
+                s.push(started.clone()).turn("q").search(&["d#1"]).answer("x", &[])
+            });
+            assert_eq!(units.into_iter().map(|unit| unit.outcome).next(), expected);
+        }
+    }
+}

@@ -1,15 +1,15 @@
 //! Each metric on scripted traces: what is a unit, a success, and neither.
 
 use super::sample::{Story, plan, story};
-use super::{Metric, Outcome, TrialView, catalogue, grounding, turns::turns};
+use super::{Metric, Outcome, Patterns, TrialView, catalogue, expectation, grounding, turns::turns};
 use crate::plan::Plan;
 use crate::scenario::resolve_metric;
-use crate::trace::{Account, Trace};
+use crate::trace::{Account, Mode, Reply, Trace, TurnEnded, TurnOutcome, What};
 
 const ONE: &str = "[{case: a, ask: 'How do I bleed it?', expect: {within: 60s}}]";
 
-/// Units of the trial of `trace`: success, failure with its note, or time.
-fn observe(metric: &str, plan: &Plan, trace: &Trace) -> Vec<String> {
+/// What `read` says of the trial of `trace`, with its checks.
+fn viewed<T>(metric: &str, plan: &Plan, trace: &Trace, read: impl Fn(&Metric, &TrialView<'_>) -> T) -> T {
     let metric: Metric =
         catalogue::resolve(&resolve_metric(metric, &catalogue::entries()).expect("a name")).expect("metric");
     let trial = plan.trials.iter().find(|trial| trial.id == trace.trial).expect("planned");
@@ -29,7 +29,14 @@ fn observe(metric: &str, plan: &Plan, trace: &Trace) -> Vec<String> {
         passages: &[],
         facts: &grounding::FactLookup::default(),
     };
-    let units = (metric.observe)(&view).into_iter();
+    let checks = expectation::checks(&view, &Patterns::of(&case.case));
+    let view = TrialView { checks: &checks, ..view };
+    read(&metric, &view)
+}
+
+/// Units of the trial of `trace`: success, failure with its note, or time.
+fn observe(metric: &str, plan: &Plan, trace: &Trace) -> Vec<String> {
+    let units = viewed(metric, plan, trace, |metric, view| (metric.observe)(view)).into_iter();
     let words = units.map(|unit| match unit.outcome {
         Outcome::Success if unit.note.is_empty() => "yes".to_owned(),
         Outcome::Success => format!("yes: {}", unit.note),
@@ -56,9 +63,50 @@ fn a_mandatory_call_must_run_before_the_answer() {
     assert_eq!(one(first, fed_back), ["no: knowledge_base_search was executed only after feedback"]);
     assert_eq!(one(rate, |s| s.failed_call("knowledge_base_search").answer("x", &[])), ["yes"], "it ran");
     assert_eq!(one(rate, |s| s.answer("x", &[]).search(&["d#1"])), ["no: answered without knowledge_base_search"]);
+    let beside = |mut s: Story| {
+        s.each(|what| {
+            if let What::ModelCalled(called) = what
+                && let Reply::Completion(completion) = &mut called.reply
+            {
+                completion.calls = vec!["knowledge_base_search".into(), "generate_response".into()];
+            }
+        });
+        s.search(&["d#1"]).answer("x", &[])
+    };
+    assert_eq!(one(rate, beside), ["no: knowledge_base_search was called beside the answer"]);
+    let after = |s: Story| s.deliver("x", &[], 1).search(&["d#1"]);
+    assert_eq!(one(rate, after), ["no: knowledge_base_search was never executed: answered"]);
     let never = "no: knowledge_base_search was never executed: ended with the error e";
     assert_eq!(one(rate, |s| s.rejected("knowledge_base_search").fail("e")), [never]);
     assert_eq!(one(rate, |s| s.out_of_order("knowledge_base_search").fail("e")), [never]);
+}
+
+#[test]
+fn a_trial_passes_by_meeting_all_expectations_and_a_control_by_missing_a_probe() {
+    let probe = "{context: {probes: [{any_of: [Turku]}]}}";
+    let cases =
+        format!("[{{case: a, control: true, turns: [{{ask: I live in Turku}}, {{ask: where?, expect: {probe}}}]}}]");
+    let plan = plan(&cases, "[]", 1);
+    let of = |metric: &str, place: usize, text: &str| {
+        let trace = story(&plan, place).turn("x").answer("x", &[]).turn("y").answer(text, &[]).done();
+        observe(metric, &plan, &trace)
+    };
+    let missed = "no: turn 2: context: the answer has Turku: the answer says: Oslo";
+    assert_eq!(of("case_pass_rate", 0, "In Turku."), ["yes"]);
+    assert_eq!(of("case_pass_rate", 0, "Oslo"), [missed]);
+    assert_eq!(of("control_validity", 1, "Oslo"), ["yes"]);
+    assert!(of("control_validity", 1, "In Turku.")[0].starts_with("no: "));
+}
+
+#[test]
+fn an_imported_conversation_passes_nothing_unless_its_case_expects_something() {
+    for (cases, units) in [("[{case: a, ask: q}]", 0), (ONE, 1)] {
+        let plan = plan(cases, "[]", 1);
+        let mut trace = story(&plan, 0).turn("q").answer("x", &[]).done();
+        assert_eq!(observe("case_pass_rate", &plan, &trace).len(), 1, "{cases}");
+        trace.evidence.mode = Mode::Imported;
+        assert_eq!(observe("case_pass_rate", &plan, &trace).len(), units, "{cases}");
+    }
 }
 
 #[test]
@@ -260,7 +308,7 @@ fn a_search_returns_the_best_passage_first() {
         one("passage_order", |s| {
             let mut story = s.search(&ids[..scores.len()]);
             story.each(|what| {
-                if let crate::trace::What::ToolCalled(call) = what
+                if let What::ToolCalled(call) = what
                     && let crate::trace::ToolOutcome::Ok(crate::trace::ToolResult::Search(found)) = &mut call.outcome
                 {
                     found.hits.iter_mut().zip(scores).for_each(|(hit, score)| hit.raw_score = *score);
@@ -280,7 +328,7 @@ fn messages_about_failures_name_the_tool_the_correction_or_the_cause() {
         one("failure_messages", move |s| {
             let mut story = s.feedback("search");
             story.each(|what| {
-                if let crate::trace::What::FedBack(told) = what {
+                if let What::FedBack(told) = what {
                     told.message = message.to_owned();
                 }
             });
@@ -303,7 +351,7 @@ fn a_reply_holds_the_answer_of_its_turn_and_the_session_of_its_conversation() {
         let mut story = story(&plan, 0).turn("a").answer("x", &[]).turn("b").answer("y", &[]);
         let mut turn = 0;
         story.each(|what| {
-            if let crate::trace::What::TurnEnded(end) = what {
+            if let What::TurnEnded(end) = what {
                 turn += 1;
                 let mut reply = serde_json::json!({"answer": if turn == 1 { "x" } else { "y" }, "sources": [], "confidence_score": null,
                     "used_internal_kb": false, "used_external_kb": false, "session_id": "s-1"});
@@ -333,6 +381,27 @@ fn citations_must_have_been_given_in_the_conversation() {
 }
 
 #[test]
+fn citations_of_an_agent_outside_are_followed_where_it_says_that_they_name_its_passages() {
+    let plan = plan(ONE, "[]", 1);
+    for (flow, names, (units, is_told)) in
+        [("tool-rag", false, (1, false)), ("external", false, (0, true)), ("external", true, (1, false))]
+    {
+        let mut story = story(&plan, 0).turn("q").search(&["d#1"]).answer("x", &[("internal", "d#1")]);
+        story.each(|what| {
+            if let What::TurnEnded(TurnEnded { outcome: TurnOutcome::Answered(answer), .. }) = what {
+                answer.traceable = names;
+            }
+        });
+        let mut trace = story.done();
+        trace.lane.flow = flow.into();
+        let found = viewed("citation_validity", &plan, &trace, |metric, view| {
+            ((metric.observe)(view).len(), (metric.unseen)(view).is_some())
+        });
+        assert_eq!(found, (units, is_told), "{flow} {names}");
+    }
+}
+
+#[test]
 fn a_query_is_tailored_unless_it_repeats_the_user() {
     let rate = |query: &'static str| {
         let search = move |s: Story| {
@@ -357,12 +426,28 @@ fn a_proxy_for_satisfaction_looks_at_what_an_answer_cites() {
 }
 
 #[test]
+fn satisfaction_is_that_of_the_raters_of_answers_from_both_sources() {
+    let mut plan = plan(ONE, "[]", 1);
+    let mut of = |rating: Option<bool>, tell: fn(Story) -> Story| {
+        let trace = tell(story(&plan, 0).turn("q").search(&["d#1"])).answer("x", &[]).done();
+        plan.ratings = Some(rating.map(|rating| (trace.trial.clone(), rating)).into_iter().collect());
+        observe("satisfaction", &plan, &trace)
+    };
+    assert_eq!(of(Some(true), |s| s.external("r1")), ["yes"]);
+    assert_eq!(of(Some(false), |s| s.external("r1")), ["no: the rater was not satisfied"]);
+    assert!(of(None, |s| s.external("r1")).is_empty());
+    assert!(of(Some(true), |s| s).is_empty(), "the documents alone");
+}
+
+#[test]
 fn a_call_of_which_nothing_is_shown_is_no_unit_unless_the_rest_decides() {
     let kb = "knowledge_base_search";
     let rate = format!("mandatory_call_rate({kb})");
     assert_eq!(one(&rate, |story| story.unseen(kb).deliver("x", &[], 1)), Vec::<String>::new());
     assert_eq!(one(&rate, |story| story.unseen(kb).search(&["a#1"]).deliver("x", &[], 1)).len(), 1, "another ran");
+    assert_eq!(one(&rate, |story| story.feedback(kb).unseen(kb).deliver("x", &[], 1)), Vec::<String>::new());
     let first = format!("mandatory_call_rate({kb}, at=first)");
+    assert_eq!(one(&first, |story| story.unseen(kb).deliver("x", &[], 1)), Vec::<String>::new());
     let reminded = one(&first, |story| story.feedback(kb).unseen(kb).deliver("x", &[], 1));
     assert!(
         reminded.len() == 1 && reminded[0].contains("never executed"),

@@ -1,5 +1,6 @@
 //! Numbers of texts, and which agree.
 
+use super::behind::labels;
 use super::quantity::*;
 
 fn agrees(answer: &str, source: &str) -> bool {
@@ -100,6 +101,7 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("38 ohms", "48 ohms"),
         ("5 V", "5 A"),
         ("1,234", "1,235"),
+        ("1 million", "1,400,000"),
         ("2.5", "25"),
         ("30 days", "30 hours"),
         ("1999", "1998"),
@@ -289,6 +291,15 @@ proptest::proptest! {
         for one in &found {
             proptest::prop_assert!(text.get(one.start..one.end).is_some(), "{:?}", one);
         }
+    }
+}
+
+#[test]
+fn a_code_before_a_number_makes_a_label_of_it_and_a_unit_or_a_letter_does_not() {
+    for (before, is_label) in
+        [("page ", true), ("§ ", true), ("No. ", true), ("DOC-", true), ("kW-", false), ("X-", false), ("-", false)]
+    {
+        assert_eq!(labels(before), is_label, "{before}");
     }
 }
 

@@ -232,7 +232,7 @@ impl Source {
                 match rest.strip_prefix(word.as_str()) {
                     Some("") => return true,
                     Some(more) => rest = more,
-                    None if word == "0" && rest.len() < digits.len() => {}
+                    None if word == "0" => {}
                     None => return false,
                 }
             }

@@ -1,6 +1,8 @@
 //! Which facts are found, and what supports them.
 
 use super::*;
+use crate::metric::Outcome;
+use crate::metric::sample::{Story, observe};
 use crate::trace::SourceRef;
 
 const SOURCE: &str = "The Canopy heater (model CH-240) draws 2,400 W. Its resistance is 48 to 56 ohms. Returns are accepted \
@@ -49,6 +51,7 @@ fn what_stands_nowhere_is_named() {
         ("The model is CH-250.", "CH-250"),
         ("The manual says \"always cover the grille\".", "always cover the grille"),
         ("According to Napoleon it is.", "Napoleon"),
+        ("It is Fernlight vs. Napoleon.", "Napoleon"),
     ] {
         assert_eq!(missing(answer), [expected], "{answer}");
     }
@@ -94,6 +97,11 @@ fn a_name_an_address_and_an_id_support_no_amount() {
     for (answer, source) in [
         ("It costs 45 euros.", r#"{"order_id": 12, "paid": 45}"#),
         ("It is form DOC-45.", "See form DOC-45."),
+        ("Dilute it 1:10.", "Dilute it 1 to 10."),
+        ("It is sold in the United Kingdom.", "It is sold in the UK."),
+        ("It is made by the NGA.", "It is made by the National Gadget Association."),
+        ("In total it is 20 %.", "It sold 10 of 50."),
+        ("It is 120x80 cm.", "It is 120 by 80 cm."),
         ("It is order 4711.", r#"{"order_id": 4711}"#),
         ("It costs 1299 EUR.", "\"price\": 1299\n\"currency\": \"EUR\""),
         ("发布于2026年5月3日。", "It was sold on May 3rd, 2026."),
@@ -172,6 +180,19 @@ fn a_statement_that_cites_is_looked_up_in_what_it_cites() {
         ["“98 euros” is in nothing that was retrieved; the nearest passage is b#1"]
     );
     assert!(found("It costs 98 euros [2].").1, "the whole text of b#1 is not known");
+}
+
+#[test]
+fn what_is_said_after_a_result_that_is_not_shown_is_not_measured() {
+    let of = |tell: fn(Story) -> Story| {
+        let tell = |story: Story| tell(story.turn("q")).deliver("It costs 99 euros.", &[], 1);
+        let outcomes = observe("grounded", "[{case: a, ask: q}]", tell).into_iter().map(|unit| unit.outcome);
+        outcomes.collect::<Vec<_>>()
+    };
+    assert_eq!(of(|s| s.search(&["d#1"])), [Outcome::Failure], "its text is short, so it is whole");
+    assert_eq!(of(|s| s.unseen("knowledge_base_search")), []);
+    assert_eq!(of(|s| s.unseen("lookup")), [Outcome::Failure], "the answer was not written from it");
+    assert_eq!(of(|s| s.unseen("lookup").completion_shown(&[])), []);
 }
 
 #[test]
