@@ -191,3 +191,24 @@ pub(super) fn conclude_selection<'a>(
     }
     (1, [of_trials, of_criteria].into_iter().flatten().collect::<Vec<_>>().join("; ") + &missed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_passes_if_its_trials_do_and_says_what_failed_and_what_did_not_run() {
+        let one_failed = "1 of 2 selected trials failed";
+        let none_shown = "nothing was shown: 0 selected trials, and nothing that is required counts them";
+        let passed = "2 selected trials passed; criteria that speak of all cases are shown, and decide nothing";
+        for (trials, code, words) in [
+            ((0, 0, 2), 0, passed.to_owned()),
+            ((1, 0, 2), 1, one_failed.to_owned()),
+            ((0, 0, 0), 1, none_shown.to_owned()),
+            ((0, 1, 2), 3, "incomplete: 1 of 2 selected trials in ERROR".to_owned()),
+            ((1, 1, 2), 3, format!("{one_failed}; incomplete: 1 of 2 selected trials in ERROR")),
+        ] {
+            assert_eq!(conclude_selection([].iter(), &[], true, trials), (code, words), "{trials:?}");
+        }
+    }
+}

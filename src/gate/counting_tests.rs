@@ -51,6 +51,15 @@ fn a_rate_per_unit_says_its_units_its_conversations_and_its_bound() {
 }
 
 #[test]
+fn the_interval_of_a_rate_that_should_be_low_is_around_it() {
+    let criteria = "[{id: O, metric: order_violation_rate, target: '<= 5%', kind: confidence}]";
+    let result = judged(&[2; 20], criteria, |_| 2);
+    let interval = result.interval.expect("an interval");
+    assert_eq!((result.per_unit, interval.lower), (Some(0.0), 0.0));
+    assert!((0.05..0.5).contains(&interval.upper), "{interval:?}");
+}
+
+#[test]
 fn a_mean_of_conversations_names_the_units_that_keep_it_from_passing() {
     let sizes: Vec<usize> = [vec![1; 300], vec![12; 12]].concat();
     let criteria = confidence().replace("kind:", "per: conversation, kind:");

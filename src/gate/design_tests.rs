@@ -277,16 +277,21 @@ fn a_plan_in_the_order_of_cases_or_for_unseen_cases_is_refused() {
 }
 
 #[test]
-fn a_gate_that_may_measure_nothing_does_not_keep_a_run_going() {
-    let nothing = "{id: N, metric: retry_recovery, target: '>= 80%', kind: confidence}";
-    let mut plan = until_decided(&two_gates().replace(']', &format!(", {nothing}]")));
+fn a_gate_that_may_measure_nothing_or_is_a_proxy_does_not_keep_a_run_going() {
+    let with = |metric: &str| {
+        let more = format!(", {{id: N, metric: {metric}, target: '>= 80%', kind: confidence}}]");
+        until_decided(&two_gates().replace(']', &more))
+    };
+    let mut plan = with("retry_recovery");
     let run = |plan: &Plan| {
         let evaluation = evaluate(plan, (0..120).map(|place| Ok(good(plan, place)))).expect("judged");
         evaluation.stopped.map(|stopped| stopped.sentence)
     };
     assert_eq!(run(&plan).as_deref(), Some("went through all of 12 passes: 120 of 120 trials"));
     plan.not_measured_ok.push("N".into());
-    assert_eq!(run(&plan).as_deref(), Some("stopped after pass 8 of 12: 80 of 120 trials"));
+    let stopped = Some("stopped after pass 8 of 12: 80 of 120 trials");
+    assert_eq!(run(&plan).as_deref(), stopped);
+    assert_eq!(run(&with("satisfaction")).as_deref(), stopped, "without ratings it never passes");
 }
 
 #[test]

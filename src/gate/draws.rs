@@ -114,6 +114,19 @@ mod tests {
     use crate::trace::{TrialEnd, TrialError, TrialErrorKind};
 
     #[test]
+    fn trials_that_were_run_again_and_outages_are_counted() {
+        let plan = plan("[{case: one, ask: q}]", "[]", 2);
+        let trace = |place: usize| {
+            let mut trace = good(&plan, place);
+            trace.evidence.run_again = vec![["PASS", "FAIL"][place].into()];
+            trace.evidence.replaced_errors = 2;
+            Ok(trace)
+        };
+        let found = evaluate(&plan, (0..2).map(trace)).expect("judged").redrawn;
+        assert_eq!((found.run_again, found.run_again_passed, found.replaced_errors), (2, 1, 4));
+    }
+
+    #[test]
     fn a_trial_that_was_not_run_was_not_drawn_again() {
         let plan = plan("[{case: one, ask: q}]", "[]", 2);
         let trace = |place: usize, is_run: bool| {

@@ -77,3 +77,31 @@ fn record_all(group: &mut ErrorGroup, calls: Option<u64>, plan: &Plan) {
         group.detail[line] = format!("record all {trials}: ragcheck run {files} --mode record --failed{agents}{about}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::sample::plan;
+    use crate::trace::TrialErrorKind;
+
+    #[test]
+    fn one_command_records_all_cases_that_one_cause_stopped() {
+        let plan = plan("[{case: a, ask: q}, {case: b, ask: q}]", "[]", 1);
+        let line = |calls: usize| {
+            format!("record it again: ragcheck run scenarios/s.yaml --mode record     (about {calls} calls)")
+        };
+        let miss = |place: usize| {
+            let error = TrialError {
+                kind: TrialErrorKind::CassetteMiss,
+                message: "miss".into(),
+                cause: "miss".into(),
+                detail: vec![line(4 + place)],
+            };
+            (plan.trials[place].id.clone(), Some(error))
+        };
+        let detail = |places: &[usize]| group(places.iter().copied().map(miss).collect(), &plan)[0].detail.clone();
+        assert_eq!(detail(&[0]), [line(4)]);
+        let all = "record all 2: ragcheck run scenarios/s.yaml --mode record --failed     (about 9 calls)";
+        assert_eq!(detail(&[0, 1]), [all]);
+    }
+}

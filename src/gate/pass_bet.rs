@@ -200,6 +200,6 @@ mod tests {
         let gate = bet(GateKind::Confidence, 0.5, None, 60, 4);
         assert_eq!(gate.standing(&[pass(40, 0)], false).decision, Decision::Undecided);
         assert_eq!(gate.standing(&[pass(40, 0), pass(40, 0)], false).decision, Decision::Pass);
-        assert_eq!(gate.standing(&[pass(10, 0)], false).decision, Decision::CannotPass, "40 at most");
+        assert_eq!(gate.standing(&[pass(14, 0)], false).decision, Decision::CannotPass, "56 at most");
     }
 }

@@ -332,6 +332,7 @@ mod tests {
         assert_eq!(found(0.83, true).verdict, Verdict::Pass);
         let point = Evidence { good: 372, n: 444, sample: &sample, per_conversation: true, agreement: None };
         assert_eq!(rule(asked(GateKind::Point, 0.95, None, 0), point).verdict, Verdict::Inconclusive);
+        assert_eq!(point.figures(), [sample.figure(), 372.0 / 444.0]);
     }
 
     fn worth(verdict: Verdict) -> u8 {

@@ -1,14 +1,47 @@
 //! Scope of a criterion: trials of its scenario and flow, of agents that have its tools, and not excluded.
 
 use super::tests::{CASES, all_good, bad, confidence, run};
-use super::{CaseCounts, Verdict};
+use super::{CaseCounts, Evaluator, Verdict};
 use crate::metric::sample::{good, plan, story};
-use crate::plan::PlannedVariant;
-use crate::trace::{Member, Role};
+use crate::plan::{Part, PlannedVariant};
+use crate::trace::{HeldCalls, Member, Role};
 
 /// The criterion `SC-002` alone: for any flow, or for `tool-rag`.
 fn respond(flow: &str) -> String {
     format!("[{{id: R, metric: first_attempt_rate(respond), target: '>= 95%', kind: confidence{flow}}}]")
+}
+
+#[test]
+fn a_selection_of_cases_passes_if_a_required_criterion_counts_them() {
+    for (metric, code) in [("first_attempt_rate(respond)", 0), ("retry_recovery", 1)] {
+        let mut plan = plan(CASES, &respond("").replace("first_attempt_rate(respond)", metric), 1);
+        plan.part = Some(Part { of: 9, by: "--only a".into(), cases: true, scenarios: false });
+        let evaluation = run(&plan, all_good(&plan));
+        assert_eq!(evaluation.exit_code, code, "{metric}: {}", evaluation.conclusion);
+    }
+}
+
+#[test]
+fn a_metric_is_found_as_the_plan_writes_it() {
+    let plan = plan(CASES, &respond(""), 1);
+    let examiner = Evaluator::new(&plan).expect("a plan").examiner();
+    assert_eq!(examiner.metric("first_attempt_rate(respond)").map(|metric| metric.units), Some("queries"));
+    assert!(examiner.metric("first_attempt_rate").is_none());
+}
+
+#[test]
+fn only_a_recording_that_answered_dates_a_run_with_held_services() {
+    let plan = plan(CASES, &confidence(), 2);
+    let held = |place: usize, recorded: u32, day: &str| {
+        let mut trace = good(&plan, place);
+        let recorded_at = Some(format!("{day}T08:00:00Z"));
+        let services = vec!["model".to_owned()];
+        trace.evidence.held =
+            Some(HeldCalls { services, lane: None, recorded_at, recorded, forced: 0, new: 1 - recorded });
+        trace
+    };
+    let held = run(&plan, [held(0, 1, "2026-11-21"), held(1, 0, "2026-11-22")]).held.expect("held calls");
+    assert_eq!((held.held, held.new, held.recorded_on), (1, 1, vec!["2026-11-21".to_owned()]));
 }
 
 #[test]

@@ -211,3 +211,17 @@ fn add_sums<K: Ord + Clone>(into: &mut BTreeMap<K, (u64, u64)>, from: &BTreeMap<
         *sum = (sum.0 + successes, sum.1 + n);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_lists_as_many_violations_as_one_tally() {
+        let one = Violation { trial: "a".into(), unit: "turn 1".into(), note: String::new() };
+        let (mut full, mut sum) = (Tally::default(), Tally::default());
+        full.violate(&(0..=LISTED).map(|place| ((place, 0), one.clone())).collect::<Vec<_>>());
+        sum.absorb(&full);
+        assert_eq!((full.violations.len(), sum.violations.len()), (LISTED, LISTED));
+    }
+}

@@ -197,6 +197,18 @@ fn a_rate_that_should_be_low_is_bounded_from_above() {
 }
 
 #[test]
+fn a_margin_changes_nothing_in_a_run_of_a_fixed_size() {
+    let text = |criteria: &str| {
+        let plan = plan(CASES, criteria, 59);
+        run(&plan, all_good(&plan)).criteria.remove(0).bound_text
+    };
+    let criteria = confidence().replace("95%", "95.03%");
+    for criteria in [criteria.replace("kind:", "margin: 5%, kind:"), criteria] {
+        assert_eq!(text(&criteria), "true rate at least 95.04 %");
+    }
+}
+
+#[test]
 fn a_population_is_named_and_counts_cases() {
     let mut plan = plan(CASES, &confidence(), 100);
     plan.criteria.estimand = Estimand::Population;
