@@ -223,7 +223,7 @@ impl HttpRequest {
         let headers = secret.flat_map(move |(name, text)| {
             let password = query_keys::password(text).map(|password| (format!("agent's password in {name}"), password));
             let parts = cookies(text).filter(move |_| name == "cookie");
-            let parts = parts.map(move |part| (format!("agent's {name}"), part.to_owned()));
+            let parts = parts.map(move |part| (format!("agent's {name}"), part));
             std::iter::once((format!("agent's {name}"), value(text))).chain(password).chain(parts)
         });
         headers.chain(query_keys::query_keys(&self.path))

@@ -3,11 +3,17 @@
 //! A client sends them back, so a recording keeps the header with a placeholder in place of the value.
 
 use super::redactor::{MARK, Redactor};
+use percent_encoding::percent_decode_str;
 
 /// Words of a header's name that mark its value as one that proves who asks.
 const WORDS: [&str; 9] = ["token", "auth", "authorization", "session", "jwt", "secret", "apikey", "csrf", "xsrf"];
-/// Words of a header's name that tells where there is more.
-const OF_PAGES: [&str; 4] = ["page", "next", "cursor", "continuation"];
+/// Words of a header's or cookie's name that tells where there is more, or who or how.
+const OF_OTHERS: [&str; 11] =
+    ["page", "next", "cursor", "continuation", "realm", "user", "username", "method", "type", "scheme", "expires"];
+/// What the name of a session's cookie has in it: `PHPSESSID`, `AuthSession`, `XSRF-TOKEN`.
+const OF_SESSIONS: [&str; 6] = ["sess", "token", "auth", "jwt", "csrf", "xsrf"];
+/// Attributes of a cookie that a recording keeps.
+const KEPT: [&str; 5] = ["path", "httponly", "samesite", "max-age", "expires"];
 /// Shorter values are words and numbers that any text may hold.
 const SHORTEST: usize = 12;
 
@@ -17,37 +23,59 @@ pub(super) fn under_placeholder(redactor: &Redactor, name: &str, value: &str) ->
         // A challenge is no secret, and a client computes its answer from it.
         "www-authenticate" => Some(redactor.redact(value).into_owned()),
         "set-cookie" => Some(cookie(value)),
-        _ => is_token(name).then(|| format!("{MARK}{name}]")),
+        _ => is_token(name).then(|| {
+            let scheme = value.rsplit_once(' ').map(|(scheme, _)| format!("{scheme} "));
+            format!("{}{MARK}{name}]", scheme.unwrap_or_default())
+        }),
     }
 }
 
 /// The secrets in the headers of a response: a name for messages, and the value.
 pub(crate) fn given(headers: &[(String, String)]) -> impl Iterator<Item = (String, String)> {
-    let found = headers.iter().filter_map(|(name, value)| match name.as_str() {
-        "set-cookie" => Some(("cookie", value.split(';').next()?.split_once('=')?.1)),
-        name => is_token(name).then(|| (name, value.rsplit(' ').next().unwrap_or(value))),
-    });
-    found
-        .filter(|(_, value)| looks_random(value))
-        .map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned()))
+    headers.iter().flat_map(|(name, value)| {
+        let values = match name.as_str() {
+            "set-cookie" => cookies(value.split(';').next().unwrap_or_default()).collect(),
+            name if is_token(name) => vec![value.rsplit(' ').next().unwrap_or(value).trim_matches('"').to_owned()],
+            _ => Vec::new(),
+        };
+        let label = if name == "set-cookie" { "cookie" } else { name.as_str() };
+        values.into_iter().filter(|value| is_long(value)).map(|value| (label.to_owned(), value)).collect::<Vec<_>>()
+    })
 }
 
-/// The values of a request's cookies that look random.
-pub(crate) fn cookies(header: &str) -> impl Iterator<Item = &str> {
-    let values = header.split(';').filter_map(|pair| Some(pair.split_once('=')?.1.trim()));
-    values.filter(|value| looks_random(value))
+/// The values of the cookies in a request's header that name a session, as they are sent and without percent signs. Other
+/// cookies have words that any text may hold: `tenant=acme-2024-eu`.
+pub(crate) fn cookies(header: &str) -> impl Iterator<Item = String> {
+    let pairs = header.split(';').filter_map(|pair| pair.split_once('='));
+    let secret = pairs.filter(|(name, value)| names_session(name.trim()) && is_long(value.trim()));
+    secret.flat_map(|(_, value)| {
+        let value = value.trim().trim_matches('"');
+        let plain = percent_decode_str(value).decode_utf8_lossy().into_owned();
+        std::iter::once(value.to_owned()).chain(Some(plain).filter(|plain| plain != value))
+    })
 }
 
-/// A `Set-Cookie` with a placeholder as its value. A date on which it would end while the recording is still in use is left
-/// out; one in the past removes a cookie.
+/// Whether the name of a cookie is that of a session.
+fn names_session(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    (has(&OF_SESSIONS) || lower.ends_with("sid")) && !has(&OF_OTHERS)
+}
+
+/// A `Set-Cookie` with a placeholder as its value and the attributes that are known. A date on which it would end while the
+/// recording is still in use is left out; one in the past removes a cookie.
 fn cookie(value: &str) -> String {
     let (pair, attributes) = value.split_once(';').unwrap_or((value, ""));
     let (name, secret) = pair.split_once('=').unwrap_or(("", pair));
     let secret = if secret.trim().is_empty() { String::new() } else { format!("{MARK}cookie]") };
-    let ends = |attribute: &&str| {
-        attribute.trim_start().to_ascii_lowercase().starts_with("expires=") && !attribute.contains("1970")
+    let is_kept = |attribute: &&str| {
+        let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
+        let name = name.trim().to_ascii_lowercase();
+        // A proxy may have joined several cookies by commas.
+        let is_one = name == "expires" || !value.contains(',');
+        KEPT.contains(&name.as_str()) && is_one && (name != "expires" || value.contains("1970"))
     };
-    let kept = attributes.split(';').filter(|attribute| !attribute.trim().is_empty() && !ends(attribute));
+    let kept = attributes.split(';').filter(is_kept);
     std::iter::once(format!("{name}={secret}")).chain(kept.map(str::to_owned)).collect::<Vec<_>>().join(";")
 }
 
@@ -56,12 +84,11 @@ fn is_token(name: &str) -> bool {
     let words = || name.split(['-', '_', '.']);
     name != "mcp-session-id"
         && words().any(|word| WORDS.contains(&word))
-        && !words().any(|word| OF_PAGES.contains(&word))
+        && !words().any(|word| OF_OTHERS.contains(&word))
 }
 
-fn looks_random(value: &str) -> bool {
-    let has = |is: fn(&char) -> bool| value.chars().any(|letter| is(&letter));
-    value.len() >= SHORTEST && has(char::is_ascii_digit) && has(char::is_ascii_alphabetic)
+fn is_long(value: &str) -> bool {
+    value.len() >= SHORTEST && value.chars().any(|letter| letter.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -85,7 +112,13 @@ mod tests {
             ),
             ("x-subject-token", "gAAAAAB-token-1", Some("[redacted:x-subject-token]")),
             ("x-transmission-session-id", "abc", Some("[redacted:x-transmission-session-id]")),
-            ("authorization", "Bearer abc", Some("[redacted:authorization]")),
+            ("authorization", "Bearer abc", Some("Bearer [redacted:authorization]")),
+            (
+                "set-cookie",
+                "lang=en; HttpOnly, sid=Fold3d; Path=/; Comment=s3cret",
+                Some("lang=[redacted:cookie]; Path=/"),
+            ),
+            ("x-auth-realm", "handbook-2026-v2", None),
             ("www-authenticate", digest, Some(digest)),
             ("www-authenticate", "Basic realm=\"the library\"", Some("Basic realm=\"the library\"")),
             ("www-authenticate", "Negotiate", Some("Negotiate")),
@@ -105,6 +138,7 @@ mod tests {
             ("set-cookie", "sid=c2Vzc2lvbi0xMjM0; Path=/"),
             ("set-cookie", "theme=high-contrast; Path=/"),
             ("set-cookie", "since=20261128; Path=/"),
+            ("set-cookie", "collection=handbook-2026-v2; Path=/"),
             ("x-auth-token", "Bearer eyJ0b2tlbiI6MX0"),
             ("etag", "\"0123456789abcdef\""),
         ];
@@ -112,6 +146,7 @@ mod tests {
         let known: Vec<_> = given(&headers).collect();
         let wanted = [("cookie", "c2Vzc2lvbi0xMjM0"), ("x-auth-token", "eyJ0b2tlbiI6MX0")];
         assert_eq!(known, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        assert_eq!(cookies("theme=dark; sid=c2Vzc2lvbi0xMjM0").collect::<Vec<_>>(), ["c2Vzc2lvbi0xMjM0"]);
+        let sent = "theme=dark-mode-2026; connect.sid=s%3AEnc0ded1.abc; tenant=acme-2024-eu";
+        assert_eq!(cookies(sent).collect::<Vec<_>>(), ["s%3AEnc0ded1.abc", "s:Enc0ded1.abc"]);
     }
 }
