@@ -4,7 +4,7 @@ use super::ErrorKind;
 use super::retry::Failure;
 use super::wire::{self, WireError};
 use crate::cassette::Redactor;
-use crate::transport::{HttpResponse, REDIRECT_HEADER};
+use crate::transport::{HttpResponse, REDIRECT_HEADER, was_left};
 
 /// Characters of a service's message that are kept.
 const WORDS: usize = 500;
@@ -44,7 +44,9 @@ pub(super) fn unreadable(response: &HttpResponse, error: &WireError, redactor: &
             Failure { kind: *kind, status: Some(response.status), message: clipped(message, redactor) }
         }
         WireError::Cut => {
-            Failure { kind: ErrorKind::Connection, status: Some(response.status), message: error.to_string() }
+            let left = "your agent left the stream before its end, and what it took from it is not known";
+            let message = if was_left(response) { left.to_owned() } else { error.to_string() };
+            Failure { kind: ErrorKind::Connection, status: Some(response.status), message }
         }
         other => malformed(response, &other.to_string(), redactor),
     }

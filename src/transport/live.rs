@@ -324,6 +324,7 @@ async fn read(
         .headers()
         .iter()
         .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .filter(|(name, _)| name != LEFT_HEADER)
         .collect();
     let redirects = response.status().is_redirection();
     let to = headers.iter().find(|(name, _)| name == "location").and_then(|(_, to)| response.url().join(to).ok());

@@ -1,8 +1,8 @@
 //! Observes the traffic with a service, so that a trace can be built from it. It changes nothing until it is closed.
 //!
-//! A request that the sender abandoned is not kept, because it was never answered; nor is one to a model whose stream it left
-//! before its end. Overlapping exchanges arrive in varying order and are returned in the order of the recording, so that
-//! the trace is always the same.
+//! A request that the sender abandoned is not kept, because it was never answered; of a stream that it left, what it got is.
+//! Overlapping exchanges arrive in varying order and are returned in the order of the recording, so that the trace is
+//! always the same.
 
 use super::order::{Observed, in_recorded_order};
 use super::{HttpRequest, HttpResponse, PlacedResult, Transport, TransportError, was_left};
@@ -171,7 +171,10 @@ impl Tap {
             if let Some(asked) = under_way.waits.take() {
                 lock(&self.state).abandoned.get_or_insert(asked);
             }
-            return (place, result);
+            // What the agent got of a stream that it left is a step: it may have used it.
+            if result.as_ref().is_ok_and(|response| response.body.is_empty()) {
+                return (place, result);
+            }
         }
         under_way.waits = None;
         // The trace of a replay is that of the recording.

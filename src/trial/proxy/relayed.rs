@@ -86,10 +86,7 @@ fn body(response: &HttpResponse) -> Body {
     let left = was_left(response);
     let events = sse::is_stream(&response.headers, &response.body).then(|| sse::read_all(&response.body).ok());
     let Some(events) = events.flatten().filter(|events| left || events.len() > 1) else {
-        return match left {
-            true => open(vec![response.body.clone()], true),
-            false => Body::from(response.body.clone()),
-        };
+        return if left { open(vec![response.body.clone()], true) } else { Body::from(response.body.clone()) };
     };
     let last = events.len().saturating_sub(1);
     let ends = events.iter().enumerate().map(|(place, event)| {
