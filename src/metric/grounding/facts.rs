@@ -38,7 +38,7 @@ impl Fact {
 pub(super) enum Kind {
     Number(Quantity),
     /// A duration in two units, or each of its parts.
-    Duration(Duration),
+    Duration(Box<Duration>),
     Date(Date),
     /// Letters and digits, lower case, without marks.
     Code(String),
@@ -248,7 +248,7 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
         let within = duration.whole.start..duration.whole.end;
         if free(&taken, &within) {
             taken.push(within.clone());
-            add(within, Kind::Duration(duration));
+            add(within, Kind::Duration(Box::new(duration)));
         }
     }
     for number in numbers {

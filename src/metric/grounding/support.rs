@@ -2,7 +2,7 @@
 
 use super::clock;
 use super::date::{Date, dates};
-use super::duration::{Duration, durations};
+use super::duration::durations;
 use super::facts::{Fact, Kind, is_code, plain_code, tokens, words};
 use super::quantity::{Quantity, equal, quantities};
 use html_escape::decode_html_entities;
@@ -193,9 +193,7 @@ impl Source {
     pub(crate) fn supports(&self, fact: &Fact, statement: &str) -> Support {
         let supported = match &fact.kind {
             Kind::Number(number) => self.has_number(number),
-            Kind::Duration(Duration { whole, parts }) => {
-                self.has_number(whole) || parts.iter().all(|part| self.has_number(part))
-            }
+            Kind::Duration(both) => self.has_number(&both.whole) || both.parts.iter().all(|part| self.has_number(part)),
             Kind::Date(date) => self.has_date(date),
             Kind::Code(code) => self.codes.contains(code) || self.known.contains(code),
             Kind::Telephone(digits) => self.has_telephone(digits),

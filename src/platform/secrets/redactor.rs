@@ -311,7 +311,7 @@ impl Redactor {
     /// Response headers of a service of an agent's own: those of the allow-list, and those by which it gives a client a secret,
     /// under a placeholder.
     pub(crate) fn headers_of_service(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
-        let each = headers.iter().flat_map(|header| {
+        let each = headers.iter().filter_map(|header| {
             let kept = self.headers(std::slice::from_ref(header)).pop();
             kept.or_else(|| Some((header.0.clone(), given::under_placeholder(self, &header.0, &header.1)?)))
         });
