@@ -173,6 +173,12 @@ fn joined(words: &[Word], at: usize) -> Option<usize> {
     words.get(at).filter(|word| word.is_joined).map(|_| at)
 }
 
+/// The next word, or the one behind it if it is `and`.
+fn behind_and(words: &[Word], at: usize) -> Option<usize> {
+    let next = joined(words, at)?;
+    if words[next].lower == "and" { joined(words, next + 1) } else { Some(next) }
+}
+
 /// The number at a word, and where its words end: an English one, an ordinal of years, or a word of another language. A
 /// scale at its end is left: `three million` has 3.
 fn number(words: &[Word], at: usize) -> Option<(u64, usize)> {
@@ -199,8 +205,7 @@ fn english(words: &[Word], at: usize) -> Option<(u64, usize)> {
             return Some((total + value, end));
         };
         // What follows a scale is less than it: `one thousand and two thousand` are two numbers.
-        let from = joined(words, after).map(|next| if words[next].lower == "and" { next + 1 } else { next });
-        let group = from.and_then(|from| joined(words, from)).and_then(|from| below_thousand(words, from));
+        let group = behind_and(words, after).and_then(|from| below_thousand(words, from));
         let group = group.filter(|(_, end)| scale(words, *end).is_none_or(|(next, _)| next < factor));
         let Some((next, next_end)) = group else {
             // `three million` stays so: the scale says that the number is a rounded one.
@@ -220,8 +225,7 @@ fn below_thousand(words: &[Word], at: usize) -> Option<(u64, usize)> {
     };
     let (value, end) = below_hundred(words, at).or_else(article)?;
     let Some(after) = hundred(end).map(|at| at + 1) else { return Some((value, end)) };
-    let from = joined(words, after).map(|next| if words[next].lower == "and" { next + 1 } else { next });
-    let rest = from.and_then(|from| joined(words, from)).and_then(|from| below_hundred(words, from));
+    let rest = behind_and(words, after).and_then(|from| below_hundred(words, from));
     // `one hundred and two hundred` are two numbers.
     match rest.filter(|(_, end)| hundred(*end).is_none()) {
         Some((rest, end)) => Some((value * 100 + rest, end)),
