@@ -242,31 +242,35 @@ fn says_something(value: &Value) -> bool {
     }
 }
 
+/// Whether one of these members holds anything.
+fn says_any(members: &Map<String, Value>, names: &[&str]) -> bool {
+    names.iter().any(|name| members.get(*name).is_some_and(says_something))
+}
+
+/// Whether nothing stands beside words, what names the call, and members that `is_known`.
+fn is_alone(members: &Map<String, Value>, is_known: impl Fn(&str) -> bool) -> bool {
+    members.iter().all(|(name, value)| {
+        let name = name.as_str();
+        is_known(name) || WORDS.contains(&name) || OF_CALLS.contains(&name) || !says_something(value)
+    })
+}
+
 /// Whether a result says otherwise that it failed. A status alone may be that of a thing that was looked up: it counts where
 /// nothing but words stand beside it, and what names the call.
 fn failed(members: &Map<String, Value>) -> bool {
     let is = |name: &str, value: bool| members.get(name).and_then(Value::as_bool) == Some(value);
     let status = members.get("status").and_then(Value::as_str).unwrap_or_default().to_lowercase();
-    let has = |name: &&str| members.get(*name).is_some_and(says_something);
-    let worded = || WORDS.iter().any(has);
+    let worded = says_any(members, &WORDS);
     // A payment or a job may have failed too: its kind, place or key stands there, as in `card_declined`.
     let is_key = |code: &Value| {
         let is_of_key = |letter: char| letter.is_ascii_digit() || letter.is_lowercase();
         code.as_str().is_some_and(|code| code.contains(is_of_key))
     };
-    let of_thing = || ["type", "path", "description"].iter().any(has) || members.get("code").is_some_and(is_key);
-    let said = status == "error" || ["fail", "failed", "failure"].contains(&&*status) && worded() && !of_thing();
+    let of_thing = || says_any(members, &["type", "path", "description"]) || members.get("code").is_some_and(is_key);
+    let said = status == "error" || ["fail", "failed", "failure"].contains(&&*status) && worded && !of_thing();
     let code = ["statusCode", "status_code", "status"].into_iter().find_map(|name| members.get(name)?.as_u64());
-    let alone = members.iter().all(|(name, value)| {
-        let name = name.as_str();
-        // RFC 9457's.
-        let of_problem = name == "title" && code.is_some();
-        name.starts_with("status")
-            || WORDS.contains(&name)
-            || OF_CALLS.contains(&name)
-            || of_problem
-            || !says_something(value)
-    });
+    // `title` is RFC 9457's.
+    let alone = is_alone(members, |name| name.starts_with("status") || name == "title" && code.is_some());
     // Mastra's.
     let of_tool = members.get("code").and_then(Value::as_str).is_some_and(|code| {
         code.starts_with("TOOL_") && ["FAILED", "ERROR", "NOT_FOUND"].iter().any(|end| code.ends_with(end))
@@ -275,24 +279,21 @@ fn failed(members: &Map<String, Value>) -> bool {
         || is("success", false)
         || is("isError", true)
         || is("is_error", true)
-        || alone && (said || code.is_some_and(|code| (400..600).contains(&code)) || of_tool && worded())
+        || alone && (said || code.is_some_and(|code| (400..600).contains(&code)) || of_tool && worded)
 }
 
 /// Whether an object is the report of a service, in a form that no result has: nothing else stands in it.
 fn is_report(members: &Map<String, Value>) -> bool {
     let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
-    let has = |name: &&str| members.get(*name).is_some_and(says_something);
-    let alone = |beside: &[&str]| {
-        let is_known = |name: &str| beside.contains(&name) || WORDS.contains(&name) || OF_CALLS.contains(&name);
-        members.iter().all(|(name, value)| is_known(name) || !says_something(value))
-    };
-    let worded = WORDS.iter().any(has);
+    let has = |name: &str| says_any(members, &[name]);
+    let alone = |beside: &[&str]| is_alone(members, |name| beside.contains(&name));
+    let worded = says_any(members, &WORDS);
     let is_code = |name: &str| members.get(name).and_then(Value::as_u64).is_some_and(|code| (400..600).contains(&code));
     let empty = |name: &str| members.get(name).is_some_and(|value| !says_something(value));
     let is_class = |name: &str| name.ends_with("Error") || name.ends_with("Exception");
     let is_sentence =
         |words: &Value| words.as_str().is_some_and(|words| SENTENCE.as_ref().is_some_and(|says| says.is_match(words)));
-    let of_class = has(&"__type") || has(&"errorType") && has(&"errorMessage") || is_class(text("exception"));
+    let of_class = has("__type") || has("errorType") && has("errorMessage") || is_class(text("exception"));
     // Meilisearch's.
     let linked = !text("code").is_empty() && text("link").ends_with(&format!("#{}", text("code")));
     // Qdrant's.
