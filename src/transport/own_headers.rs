@@ -1,5 +1,5 @@
-//! Headers of a service that hold addresses and cookies of its own, as an agent gets them at the proxy: on loopback, over plain
-//! HTTP, below the service's mount.
+//! Rewrites the addresses and cookies in a service's headers. An agent reaches the service at the proxy: on loopback, over
+//! plain HTTP, below a mount.
 
 use crate::platform::loopback;
 

@@ -128,14 +128,15 @@ impl RecordTransport {
         if placed {
             self.clock.sleep((start + TOGETHER).saturating_sub(self.clock.now())).await;
         }
+        // What a service gives an agent comes back in later requests.
+        let given: Vec<_> = result.iter().flat_map(|response| response.secrets(receiver)).collect();
+        let logs_in = !given.is_empty();
         let outcome = match &result {
             Ok(response) => {
                 if response.header(SIMULATOR_HEADER).is_some() {
                     pending.simulated();
                 }
-                // What a service gives an agent comes back in later requests.
-                let mut given = response.secrets(receiver).peekable();
-                let redactor = if given.peek().is_some() { self.knowing(given) } else { redactor };
+                let redactor = if logs_in { self.knowing(given.into_iter()) } else { redactor };
                 Some(answered(response, receiver, &redactor))
             }
             Err(TransportError::Connection { message, took }) => {
@@ -152,7 +153,6 @@ impl RecordTransport {
         };
         // The flow continues with the recorded form: an echoed key would otherwise make replay differ. A response by which a
         // service logs an agent in works only as it was given; what it gives is redacted in the agent's requests too.
-        let logs_in = result.as_ref().is_ok_and(|response| response.secrets(receiver).next().is_some());
         let kept = match &outcome {
             Some(Outcome::Response { body, rewritten: true, chunks, .. }) if !logs_in => {
                 Some((body.clone(), chunks.clone()))

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 
 /// Words of a header's name that mark its value as one that proves who asks.
 const WORDS: [&str; 9] = ["token", "auth", "authorization", "session", "jwt", "secret", "apikey", "csrf", "xsrf"];
-/// Words of a header's or cookie's name that tells where there is more, or who or how.
+/// Words in names of headers and cookies that say who asks, how, or where there is more.
 const OF_OTHERS: [&str; 11] =
     ["page", "next", "cursor", "continuation", "realm", "user", "username", "method", "type", "scheme", "expires"];
 /// What the name of a session's cookie has in it: `PHPSESSID`, `AuthSession`, `XSRF-TOKEN`.
@@ -33,13 +33,14 @@ pub(super) fn under_placeholder(redactor: &Redactor, name: &str, value: &str) ->
 /// The secrets in the headers of a response: a name for messages, and the value.
 pub(crate) fn given(headers: &[(String, String)]) -> impl Iterator<Item = (String, String)> {
     headers.iter().flat_map(|(name, value)| {
-        let values = match name.as_str() {
-            "set-cookie" => cookies(value.split(';').next().unwrap_or_default()).collect(),
-            name if is_token(name) => vec![value.rsplit(' ').next().unwrap_or(value).trim_matches('"').to_owned()],
-            _ => Vec::new(),
+        let (label, values) = if name == "set-cookie" {
+            ("cookie", cookies(value.split(';').next().unwrap_or_default()).collect())
+        } else {
+            let token = value.rsplit(' ').next().unwrap_or(value).trim_matches('"');
+            let is_secret = is_token(name) && is_long(token);
+            (name.as_str(), if is_secret { vec![token.to_owned()] } else { Vec::new() })
         };
-        let label = if name == "set-cookie" { "cookie" } else { name.as_str() };
-        values.into_iter().filter(|value| is_long(value)).map(|value| (label.to_owned(), value)).collect::<Vec<_>>()
+        values.into_iter().map(|value| (label.to_owned(), value))
     })
 }
 
@@ -51,7 +52,7 @@ pub(crate) fn cookies(header: &str) -> impl Iterator<Item = String> {
     secret.flat_map(|(_, value)| {
         let value = value.trim().trim_matches('"');
         let plain = percent_decode_str(value).decode_utf8_lossy().into_owned();
-        std::iter::once(value.to_owned()).chain(Some(plain).filter(|plain| plain != value))
+        std::iter::once(value.to_owned()).chain(Some(plain).filter(|plain| plain != value && is_long(plain)))
     })
 }
 
