@@ -8,8 +8,8 @@ use percent_encoding::percent_decode_str;
 /// Words of a header's name that mark its value as one that proves who asks.
 const WORDS: [&str; 9] = ["token", "auth", "authorization", "session", "jwt", "secret", "apikey", "csrf", "xsrf"];
 /// Words in names of headers and cookies that say who asks, how, or where there is more.
-const OF_OTHERS: [&str; 11] =
-    ["page", "next", "cursor", "continuation", "realm", "user", "username", "method", "type", "scheme", "expires"];
+const OF_OTHERS: [&str; 10] =
+    ["page", "next-token", "cursor", "continuation", "realm", "username", "method", "type", "scheme", "expires"];
 /// What the name of a session's cookie has in it: `PHPSESSID`, `AuthSession`, `XSRF-TOKEN`.
 const OF_SESSIONS: [&str; 6] = ["sess", "token", "auth", "jwt", "csrf", "xsrf"];
 /// Attributes of a cookie that a recording keeps.
@@ -59,8 +59,13 @@ pub(crate) fn cookies(header: &str) -> impl Iterator<Item = String> {
 /// Whether the name of a cookie is that of a session.
 fn names_session(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    (has(&OF_SESSIONS) || lower.ends_with("sid")) && !has(&OF_OTHERS)
+    let is_of_session = OF_SESSIONS.iter().any(|word| lower.contains(word)) || lower.ends_with("sid");
+    is_of_session && !is_of_others(&lower)
+}
+
+/// Whether a name in lower case has a word that says it is no secret: `x-auth-user`, but not `user_session`.
+fn is_of_others(name: &str) -> bool {
+    name.ends_with("user") || OF_OTHERS.iter().any(|word| name.contains(word))
 }
 
 /// A `Set-Cookie` with a placeholder as its value and the attributes that are known. A date on which it would end while the
@@ -82,10 +87,8 @@ fn cookie(value: &str) -> String {
 
 /// Whether a header gives a token by its name. The sessions of MCP are opened anew for each replay.
 fn is_token(name: &str) -> bool {
-    let words = || name.split(['-', '_', '.']);
-    name != "mcp-session-id"
-        && words().any(|word| WORDS.contains(&word))
-        && !words().any(|word| OF_OTHERS.contains(&word))
+    let is_secret = name.split(['-', '_', '.']).any(|word| WORDS.contains(&word));
+    is_secret && name != "mcp-session-id" && !is_of_others(name)
 }
 
 fn is_long(value: &str) -> bool {
@@ -123,7 +126,10 @@ mod tests {
             ("www-authenticate", digest, Some(digest)),
             ("www-authenticate", "Basic realm=\"the library\"", Some("Basic realm=\"the library\"")),
             ("www-authenticate", "Negotiate", Some("Negotiate")),
+            ("x-user-token", "abc", Some("[redacted:x-user-token]")),
+            ("x-auth-user", "abc", None),
             ("x-next-page-token", "abc", None),
+            ("x-amz-next-token", "abc", None),
             ("x-request-id", "abc", None),
             ("mcp-session-id", "abc", None),
             ("access-control-allow-origin", "*", None),
@@ -147,7 +153,9 @@ mod tests {
         let known: Vec<_> = given(&headers).collect();
         let wanted = [("cookie", "c2Vzc2lvbi0xMjM0"), ("x-auth-token", "eyJ0b2tlbiI6MX0")];
         assert_eq!(known, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let sent = "theme=dark-mode-2026; connect.sid=s%3AEnc0ded1.abc; tenant=acme-2024-eu";
-        assert_eq!(cookies(sent).collect::<Vec<_>>(), ["s%3AEnc0ded1.abc", "s:Enc0ded1.abc"]);
+        let sent = "theme=dark-mode-2026; connect.sid=s%3AEnc0ded1.abc; tenant=acme-2024-eu; auth_method=password-2024; \
+            next-auth.session-token=eyJuZXh0IjoxfQ; user_session=Wm9lIHdhcyBoZXJlIDE";
+        let wanted = ["s%3AEnc0ded1.abc", "s:Enc0ded1.abc", "eyJuZXh0IjoxfQ", "Wm9lIHdhcyBoZXJlIDE"];
+        assert_eq!(cookies(sent).collect::<Vec<_>>(), wanted);
     }
 }
