@@ -5,7 +5,7 @@
 //! trial. So a trial either completes or is not counted.
 
 use super::pace::Pace;
-use super::{HttpRequest, HttpResponse, Service, Transport, TransportError, was_left};
+use super::{HttpRequest, HttpResponse, Service, Transport, TransportError, broke_off, was_left};
 use crate::platform::clock::{BoxFuture, PausableClock};
 use crate::platform::lock::lock;
 use std::collections::BTreeMap;
@@ -273,8 +273,8 @@ impl LimitTransport {
         }
         if let (Some(tariff), Some(mut kept)) = (tariff, reservation) {
             match &answer {
-                // What a stream costs whose reader left is unknown: all that it may cost counts as spent.
-                Ok(response) if was_left(response) => {}
+                // What a stream costs that was not read to its end is unknown: all that it may cost counts as spent.
+                Ok(response) if was_left(response) || broke_off(response) => {}
                 Ok(response) => {
                     kept.cost = tariff.cost(service, profile, response);
                     // An embeddings request costs at most the text sent, which is the reserved amount.

@@ -1,7 +1,8 @@
 //! Sends requests over the network, with reqwest on rustls.
 
 use super::own_headers::{below, with_own_addresses};
-use super::relay::{LEFT_HEADER, Reader, Relay, is_relayed};
+use super::record::{BROKEN_HEADER, broke_off};
+use super::relay::{LEFT_HEADER, Reader, Relay, is_relayed, was_left};
 use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, raw, sse};
 use crate::cassette::{Chunk, LONGEST_BODY, Redactor, UnpackError, unpack};
 use crate::platform::clock::{BoxFuture, Clock, timeout};
@@ -258,9 +259,14 @@ impl LiveTransport {
                 message: self.redactor.knowing(request.secrets()).redact(&error.to_string()).into_owned(),
                 took: self.clock.now().saturating_sub(start),
             }),
-            Ok(Ok(response)) => {
+            Ok(Ok(mut response)) => {
                 let took = self.clock.now().saturating_sub(start);
                 if request.stream.as_ref().is_some_and(|end| is_cut(&response, end)) {
+                    if relay.is_some_and(Relay::has_begun) {
+                        // The agent has what came of it.
+                        response.headers.push(mark(BROKEN_HEADER));
+                        return Ok(HttpResponse { took, ..response });
+                    }
                     let message = "the stream ended before its last event".to_owned();
                     return Err(TransportError::Connection { message, took });
                 }
@@ -292,8 +298,13 @@ fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
     let typed = response.header("content-type").map(|kind| kind.trim_start().to_ascii_lowercase());
     let typed = typed.is_some_and(|kind| others.iter().any(|other| kind.starts_with(other)));
     let stream = typed || sse::is_stream(&response.headers, &response.body);
-    let left = response.header(LEFT_HEADER).is_some();
-    (200..300).contains(&response.status) && stream && !left && !end.is_whole(&response.body)
+    let known = was_left(response) || broke_off(response);
+    (200..300).contains(&response.status) && stream && !known && !end.is_whole(&response.body)
+}
+
+/// A header by which we mark a response.
+fn mark(name: &str) -> (String, String) {
+    (name.to_owned(), "1".to_owned())
 }
 
 /// Reason why no response was read.
@@ -324,7 +335,7 @@ async fn read(
         .headers()
         .iter()
         .map(|(name, value)| (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
-        .filter(|(name, _)| name != LEFT_HEADER)
+        .filter(|(name, _)| name != LEFT_HEADER && name != BROKEN_HEADER)
         .collect();
     let redirects = response.status().is_redirection();
     let to = headers.iter().find(|(name, _)| name == "location").and_then(|(_, to)| response.url().join(to).ok());
@@ -353,14 +364,21 @@ async fn read(
                 continue;
             }
             if let Some(got) = reader.left_at(&body) {
-                headers.push((LEFT_HEADER.to_owned(), "1".to_owned()));
+                headers.push(mark(LEFT_HEADER));
                 body.truncate(got);
                 chunks.retain(|chunk| chunk.end <= got);
             }
             break;
         };
-        let next = next.map_err(|error| ReadError::Broken(chain(&error.without_url())))?;
-        let Some(chunk) = next else { break };
+        let chunk = match next {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(_) if relay.is_some() => {
+                headers.push(mark(BROKEN_HEADER));
+                break;
+            }
+            Err(error) => return Err(ReadError::Broken(chain(&error.without_url()))),
+        };
         if body.len() + chunk.len() > LONGEST_BODY {
             return Err(ReadError::TooLong);
         }

@@ -31,7 +31,7 @@ pub use pace::Pace;
 pub use record::RecordTransport;
 #[cfg(not(front_door_only))]
 pub use record::SIMULATOR_HEADER;
-pub(crate) use record::{BROKEN_HEADER, DECLARED_FAULT_HEADER};
+pub(crate) use record::{BROKEN_HEADER, DECLARED_FAULT_HEADER, broke_off};
 pub(crate) use relay::{LEFT_HEADER, Part, Relay, was_left};
 pub use replay::ReplayTransport;
 pub(crate) use replay::ServiceKeys;

@@ -14,7 +14,7 @@ pub const SIMULATOR_HEADER: &str = "x-ragcheck-simulator";
 /// Header of a failure that a simulator was asked to produce, also in its recording: it belongs to the case and is not
 /// an outage.
 pub(crate) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
-/// Header of a body that a declared fault broke off: a proxy ends the connection after it.
+/// Header of a body that broke off, by itself or as a declared fault: a proxy ends the connection after it.
 pub(crate) const BROKEN_HEADER: &str = "x-ragcheck-broken-off";
 
 /// Least time until a foreign agent gets an answer: requests that it sends at once to a service that answers at once are
@@ -166,6 +166,11 @@ impl RecordTransport {
         };
         (Some(place), result)
     }
+}
+
+/// Whether the body of a response broke off.
+pub(crate) fn broke_off(response: &HttpResponse) -> bool {
+    response.header(BROKEN_HEADER).is_some()
 }
 
 /// The recorded form of a response.

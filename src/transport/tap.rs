@@ -5,7 +5,9 @@
 //! always the same.
 
 use super::order::{Observed, in_recorded_order};
-use super::{HttpRequest, HttpResponse, PlacedResult, Transport, TransportError, was_left};
+use super::{
+    DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, PlacedResult, Transport, TransportError, broke_off, was_left,
+};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::lock::lock;
 use std::sync::{Arc, Mutex};
@@ -181,7 +183,7 @@ impl Tap {
         let body = place.as_mut().and_then(|place| place.body.take()).unwrap_or(request.body);
         let request = HttpRequest { headers: Vec::new(), sent: None, relay: None, body, ..request };
         let at = place.as_ref().and_then(|place| place.at).or(at);
-        let passed = Passed { request, result: result.clone(), at };
+        let passed = Passed { request, result: result.clone().and_then(judged), at };
         let mut state = lock(&self.state);
         let given = result.as_ref().ok().map(|response| response.secrets(passed.request.service));
         for secret in given.into_iter().flatten() {
@@ -193,6 +195,16 @@ impl Tap {
         drop(state);
         (place, result)
     }
+}
+
+/// A response as it is judged: one that its service broke off is none, as for the client. One that broke off as a declared
+/// fault is the fault's.
+fn judged(response: HttpResponse) -> Result<HttpResponse, TransportError> {
+    if broke_off(&response) && response.header(DECLARED_FAULT_HEADER).is_none() {
+        let message = "the service broke off its answer".to_owned();
+        return Err(TransportError::Connection { message, took: response.took });
+    }
+    Ok(response)
 }
 
 impl Transport for Tap {

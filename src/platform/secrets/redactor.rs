@@ -19,10 +19,10 @@ use std::sync::Arc;
 const PIECE: usize = 128;
 /// Response headers that are stored; all others are dropped. Of what clients read: what a
 /// response is, when to try again, where there is more, and which product answered.
-const KEPT_HEADERS: [&str; 19] = [
+const KEPT_HEADERS: [&str; 20] = [
     "content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-ragcheck-declared-fault", "x-ragcheck-held",
-    "x-ragcheck-redirect", "x-ragcheck-left-open", "nuclia-learning-id", "link", "location", "content-location",
-    "content-range", "etag", "last-modified", "x-elastic-product", "x-next-page", "x-next-cursor",
+    "x-ragcheck-redirect", "x-ragcheck-left-open", "x-ragcheck-broken-off", "nuclia-learning-id", "link", "location",
+    "content-location", "content-range", "etag", "last-modified", "x-elastic-product", "x-next-page", "x-next-cursor",
     "x-continuation-token",
 ];
 /// Beginnings of names of further headers that are stored.

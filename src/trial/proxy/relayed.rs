@@ -3,7 +3,8 @@
 use super::refusal::broken_off;
 use crate::platform::clock::{RealClock, timeout};
 use crate::transport::{
-    BROKEN_HEADER, HttpRequest, HttpResponse, LEFT_HEADER, Part, Relay, Transport, TransportError, sse, was_left,
+    BROKEN_HEADER, HttpRequest, HttpResponse, LEFT_HEADER, Part, Relay, Transport, TransportError, broke_off, sse,
+    was_left,
 };
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -74,9 +75,13 @@ fn pieces(parts: UnboundedReceiver<Part>, task: Sending) -> impl Stream<Item = i
             let ahead = timeout(&RealClock::start(), LAST_PIECE, parts.recv()).await.ok();
             return Some((Ok(piece), (parts, task, ahead.and_then(bytes))));
         }
-        let whole = matches!(task?.await, Ok(Some(Ok(_))));
+        if task?.await.is_ok_and(|sent| sent.is_some_and(|sent| sent.is_ok_and(|response| !broke_off(&response)))) {
+            return None;
+        }
+        // A body that waits is written out before its connection breaks.
+        tokio::task::yield_now().await;
         let broken = io::Error::new(io::ErrorKind::ConnectionReset, "the service broke off");
-        (!whole).then(|| (Err(broken), (parts, None, None)))
+        Some((Err(broken), (parts, None, None)))
     })
 }
 
@@ -104,9 +109,10 @@ fn open(pieces: Vec<Bytes>, left: bool) -> Body {
 /// A whole response.
 pub(super) fn relayed(response: &HttpResponse) -> Response {
     let status = status(response);
-    let broken = response.header(BROKEN_HEADER).is_some();
-    let relayed =
-        if broken { broken_off(status, response.body.clone()) } else { (status, body(response)).into_response() };
+    let relayed = match broke_off(response) {
+        true => broken_off(status, response.body.clone()),
+        false => (status, body(response)).into_response(),
+    };
     with_headers(relayed, response)
 }
 

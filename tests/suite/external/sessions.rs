@@ -106,6 +106,11 @@ fn found(way: &str) -> String {
             let (_, reader) = ask(&at("/events"), "GET", "", "");
             reader.lines().map_while(Result::ok).find(|line| line.starts_with("data:")).unwrap_or_default()
         }
+        // A part of what it reads is of use, and the service breaks off after it.
+        "breaks" => {
+            let first = whole(ask(&at("/breaks"), "GET", "", "").1);
+            if first.contains("data:") { whole(ask(&at("/find"), "GET", "X-Auth-Token: x\r\n", "").1) } else { first }
+        }
         _ => FOUND.to_owned(),
     }
 }
@@ -193,6 +198,11 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
         "/kb/events" => {
             let events = std::iter::once(format!("data: {FOUND}\n\n"));
             stream_of(&mut stream, &mut events.chain(std::iter::repeat(": still here\n\n".to_owned())))
+        }
+        "/kb/breaks" => {
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let event = "data: half of it\n\n";
+            stream.write_all(format!("{head}{:x}\r\n{event}\r\nffff\r\ndata:", event.len()).as_bytes())
         }
         "/v1/chat/completions" => {
             let known = String::from_utf8_lossy(&body).contains("37 days");
@@ -301,6 +311,14 @@ fn a_stream_reaches_the_agent_as_it_comes_and_one_that_never_ends_is_recorded_un
     assert!(whole.contains("[DONE]") && !whole.contains("left-open"), "{whole}");
     let (_, events) = passes("events");
     assert!(events.contains(FOUND) && events.contains("x-ragcheck-left-open: \"1\""), "{events}");
+}
+
+#[test]
+fn what_came_of_a_stream_before_its_service_broke_off_reaches_the_agent_in_a_replay_too() {
+    let (project, recording) = passes("breaks");
+    assert!(recording.contains("half of it") && recording.contains("x-ragcheck-broken-off: \"1\""), "{recording}");
+    let traces = project.read("reports/latest/traces.jsonl");
+    assert!(traces.contains("the service broke off its answer"), "{traces}");
 }
 
 #[test]
