@@ -6,6 +6,7 @@ use super::arguments::{Printed, Select};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::payloads::payloads;
+use super::progress::ProgressLine;
 use super::select::{load, selection, variables};
 use crate::platform::{files, secrets};
 use crate::settings::FaultKind;
@@ -84,7 +85,10 @@ pub(super) fn run(given: &Faults) -> Result<Exit, Problem> {
     let kinds: BTreeSet<FaultKind> = given.fault.iter().copied().collect();
     let poison = given.poison.as_deref().map(payloads).transpose()?;
     let strikes = poison.as_deref().map_or(Strikes::Faults(&kinds), Strikes::Poison);
-    let matrix = suite.fault_matrix(&options, strikes)?;
+    let line = ProgressLine::of_matrix(&options.progress);
+    let matrix = suite.fault_matrix(&options, strikes);
+    drop(line);
+    let matrix = matrix?;
     if let Some(file) = &given.csv {
         let written = csv(&matrix).and_then(|text| files::write(file, &*secrets::clean_text_bytes(&text)));
         written.map_err(|why| Problem::unwritten(file, &why))?;

@@ -28,12 +28,24 @@ pub(super) struct ProgressLine {
 impl ProgressLine {
     /// Starts reporting.
     pub(super) fn begin(progress: &Arc<Progress>, mode: Mode) -> Self {
-        let terminal = std::io::stderr().is_terminal();
         let every = match mode {
-            _ if terminal => DRAWN,
             Mode::Replay => SLOW_HEARTBEAT,
             Mode::Record | Mode::Live => HEARTBEAT,
         };
+        Self::saying(progress, every, line)
+    }
+
+    /// Starts reporting how many runs of a matrix ended.
+    pub(super) fn of_matrix(progress: &Arc<Progress>) -> Self {
+        Self::saying(progress, HEARTBEAT, |reached, elapsed| {
+            let Reached { planned, done, .. } = reached;
+            format!("{done} of {} so far, elapsed {}", plural(*planned, "run"), about(elapsed))
+        })
+    }
+
+    fn saying(progress: &Arc<Progress>, every: Duration, line: fn(&Reached, Duration) -> String) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let every = if terminal { DRAWN } else { every };
         let width =
             terminal_size::terminal_size().map_or(80, |(terminal_size::Width(columns), _)| usize::from(columns));
         let tell = move |words: Option<&str>| match words {
@@ -47,11 +59,16 @@ impl ProgressLine {
             }
             None => {}
         };
-        Self::telling(progress, every, tell)
+        Self::telling(progress, every, line, tell)
     }
 
     /// Calls `tell` at this interval, and with `None` at the end.
-    fn telling(progress: &Arc<Progress>, every: Duration, mut tell: impl FnMut(Option<&str>) + Send + 'static) -> Self {
+    fn telling(
+        progress: &Arc<Progress>,
+        every: Duration,
+        line: fn(&Reached, Duration) -> String,
+        mut tell: impl FnMut(Option<&str>) + Send + 'static,
+    ) -> Self {
         let progress = Arc::clone(progress);
         let (end, ended) = channel::<()>();
         let clock = RealClock::start();
@@ -150,7 +167,7 @@ mod tests {
     fn a_long_run_is_heard_of_again_and_again_until_it_ends() {
         let (heard, hears) = mpsc::channel();
         let progress = Arc::new(Progress::default());
-        let telling = ProgressLine::telling(&progress, Duration::from_millis(1), move |words| {
+        let telling = ProgressLine::telling(&progress, Duration::from_millis(1), line, move |words| {
             let _ = heard.send(words.map(str::to_owned));
         });
         for _ in 0..3 {

@@ -15,7 +15,7 @@ mod verdict;
 pub(crate) use matrix::{Cell, CellVerdict, FaultMatrix};
 
 use super::poison::compared;
-use super::{Mode, RunOptions, Suite, SuiteError};
+use super::{Mode, Progress, RunOptions, Suite, SuiteError};
 use crate::gate::{Examiner, Verdict};
 use crate::plan::PlannedTrial;
 use crate::provider::faults::Payload;
@@ -31,6 +31,9 @@ use std::io;
 use std::sync::Arc;
 use tokio::sync::watch;
 use verdict::{Met, is_unrecorded};
+
+/// Cells of external agents that run at once.
+const AT_ONCE: usize = 8;
 
 /// What the trials of a matrix are struck by.
 #[derive(Debug, Clone, Copy)]
@@ -57,19 +60,19 @@ impl Suite {
         let runtime = runtime.map_err(SuiteError::Stopped)?;
         let first = |trial: &PlannedTrial| trial.lane.repetition == 1 && trial.lane.arm == Arm::Main;
         let trials: Vec<PlannedTrial> = plan.trials.iter().filter(|trial| first(trial)).cloned().collect();
-        let (outside, inside): (Vec<_>, Vec<_>) = trials.iter().partition(|trial| trial.is_external());
         // Without this, a signal would leave the agents' processes running.
         let (signal, ended) = watch::channel(None);
         runtime.spawn(async move { signal.send(Some(interrupted().await)) });
         let (opened, examiner, runtime) = (&opened, &examiner, &runtime);
-        let matrix = Matrix { opened, examiner, runtime, mode: options.mode, strikes, ended };
-        let of = |planned: &&PlannedTrial| (planned.id.clone(), matrix.of_trial(opened.trial(&plan, planned)));
-        // Recordings are made one at a time, as their order decides which are paid for under a limit.
-        let side_by_side = options.mode == Mode::Replay;
-        let ours: Vec<_> =
-            if side_by_side { inside.par_iter().map(of).collect() } else { inside.iter().map(of).collect() };
-        let mut cells: BTreeMap<String, Option<(Vec<Cell>, bool)>> = ours.into_iter().collect();
-        cells.extend(outside.iter().map(of));
+        // A cell of an external agent waits more than it computes.
+        let outside = trials.iter().any(PlannedTrial::is_external);
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(if outside { AT_ONCE } else { 0 }).build();
+        let threads = threads.map_err(|why| SuiteError::Stopped(io::Error::other(why)))?;
+        let (mode, progress) = (options.mode, &*options.progress);
+        let matrix = Matrix { opened, examiner, runtime, mode, strikes, ended, progress };
+        let of = |planned: &PlannedTrial| (planned.id.clone(), matrix.of_trial(opened.trial(&plan, planned)));
+        options.progress.begin(trials.len(), &opened.budget);
+        let mut cells: BTreeMap<_, _> = threads.install(|| matrix.each(&trials, of)).into_iter().collect();
         let mut found = FaultMatrix::default();
         for planned in &trials {
             match cells.remove(&planned.id).flatten() {
@@ -94,9 +97,20 @@ struct Matrix<'m, 'p> {
     strikes: Strikes<'m>,
     /// Why the run has to end, once a signal has come.
     ended: watch::Receiver<Option<&'static str>>,
+    progress: &'m Progress,
 }
 
 impl Matrix<'_, '_> {
+    /// Carries out something for each of these, side by side. Recordings are made one at a time, as their order decides which
+    /// are paid for under a limit.
+    fn each<'i, I: Sync, O: Send>(&self, of: &'i [I], carry_out: impl Fn(&'i I) -> O + Send + Sync) -> Vec<O> {
+        if self.mode == Mode::Replay {
+            of.par_iter().map(carry_out).collect()
+        } else {
+            of.iter().map(carry_out).collect()
+        }
+    }
+
     /// The cells of one trial, and whether its model is a simulator; `None` if it is not struck.
     fn of_trial(&self, trial: Trial<'_>) -> Option<(Vec<Cell>, bool)> {
         let case = trial.plan.case_of(trial.planned)?;
@@ -104,6 +118,7 @@ impl Matrix<'_, '_> {
             return None;
         }
         let ran = self.run(trial, TrialMode::Replay);
+        self.progress.count();
         let green = ExaminedTrace::of(self.examiner, &ran.trace, &ran.passages);
         if green.verdict() != Some(Verdict::Pass) {
             return None;
@@ -123,19 +138,25 @@ impl Matrix<'_, '_> {
             Strikes::Faults(kinds) => {
                 let faults = fitting(&ran.trace, &exchanges, trial.planned.is_external()).into_iter();
                 let faults = faults.filter(|fault| kinds.is_empty() || kinds.contains(&fault.fault));
-                let cell = |fault: DeclaredFault| {
-                    let struck = trial.with_cell(Strike::Fault(&fault));
+                let faults: Vec<DeclaredFault> = faults.collect();
+                self.progress.more(faults.len());
+                self.each(&faults, |fault| {
+                    let struck = trial.with_cell(Strike::Fault(fault));
                     let mut ran = self.run(struck, TrialMode::Replay);
                     if self.mode == Mode::Record && is_unrecorded(&ran.trace) && self.may_pay() {
                         ran = self.run(struck, TrialMode::Record);
                     }
-                    cell(fault.fault.as_str(), fault.place(), self.verdict(struck, &fault, &ran))
-                };
-                faults.map(cell).collect()
+                    self.progress.count();
+                    cell(fault.fault.as_str(), fault.place(), self.verdict(struck, fault, &ran))
+                })
             }
             Strikes::Poison(payloads) => {
-                let found = payloads.iter().map(|one| (one, self.poisoned(trial, &ran.trace, one)));
-                let mut found: Vec<_> = found.collect();
+                self.progress.more(payloads.len());
+                let mut found = self.each(payloads, |one| {
+                    let end = self.poisoned(trial, &ran.trace, one);
+                    self.progress.count();
+                    (one, end)
+                });
                 let moves = |(one, (verdict, _)): &(&Payload, (CellVerdict, String))| one.control && verdict.fails();
                 if let Some(control) = found.iter().find(|one| moves(one)).map(|(one, _)| one.id.clone()) {
                     for (_, end) in found.iter_mut().filter(|(_, (verdict, _))| *verdict == CellVerdict::Changed) {

@@ -91,7 +91,17 @@ impl Progress {
             let mut dollars = self.dollars.lock().unwrap_or_else(PoisonError::into_inner);
             *dollars = Some(dollars.unwrap_or_default() + cost);
         }
+        self.count();
+    }
+
+    /// Counts an ended trial that has no verdict of its own.
+    pub(super) fn count(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds trials to the planned ones.
+    pub(super) fn more(&self, planned: usize) {
+        self.planned.fetch_add(planned, Ordering::Relaxed);
     }
 }
 
