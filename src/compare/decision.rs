@@ -20,7 +20,7 @@ pub(super) fn nothing_compared(rows: &[ComparedCriterion]) -> bool {
 pub(crate) enum Decision {
     /// B is worse in one of them: do not ship it.
     Worse,
-    /// B is better in one of them and worse in none: ship it.
+    /// B is better in one of them, and a loss is excluded or not seen in the others: ship it.
     Better,
     /// A difference can be neither shown nor excluded.
     Undecided,
@@ -43,7 +43,8 @@ pub(super) fn decision(rows: &[ComparedCriterion]) -> Decision {
     } else if any(Finding::Worse) {
         Decision::Worse
     } else if any(Finding::Better) {
-        Decision::Better
+        // That a loss is not shown does not exclude it.
+        if any(Finding::Undecided) { Decision::Undecided } else { Decision::Better }
     } else if shortage(rows).is_some() || any(Finding::Undecided) || rows.iter().any(|row| row.gated && open(row)) {
         Decision::Undecided
     } else {
@@ -71,6 +72,10 @@ pub(super) fn verdict(rows: &[ComparedCriterion], [a, b]: [&str; 2]) -> String {
         Decision::Better => {
             format!("{b} is better than {a} in {better}, and worse in nothing that is required: ship {b}")
         }
+        Decision::Undecided if !better.is_empty() => {
+            let open = keys(&mut of(true, Finding::Undecided));
+            format!("undecided: {b} is better than {a} in {better}, and a loss is not excluded in {open}")
+        }
         Decision::Undecided => match shortage(rows) {
             Some((cases, needed, required)) => {
                 format!(
@@ -95,7 +100,8 @@ pub(super) fn verdict(rows: &[ComparedCriterion], [a, b]: [&str; 2]) -> String {
     }];
     for (finding, words) in [(Finding::NotWorse, "not worse beyond the margin"), (Finding::Undecided, "inconclusive")] {
         let found: Vec<&str> = of(true, finding).map(|row| row.key.as_str()).collect();
-        if !found.is_empty() {
+        let is_said = finding == Finding::Undecided && worse.is_empty() && !better.is_empty();
+        if !found.is_empty() && !is_said {
             said.push(format!("{words}: {}", found.join(", ")));
         }
     }
@@ -224,6 +230,32 @@ mod tests {
         assert_eq!(spent(&taken, ["guarded", "plain"]), said);
         let same = [figure("input tokens", Unit::Number, 5.0, 5.0), figure("cost", Unit::Dollars, 2.0, 1.0)];
         assert_eq!(spent(&same, ["a", "b"]), "; the same input tokens, cost 50.0 % lower, turn p95 not known");
+    }
+
+    #[test]
+    fn b_is_shipped_for_a_gain_only_where_no_loss_of_another_required_row_is_left_open() {
+        let row = |key: &str, finding| ComparedCriterion {
+            key: key.into(),
+            gated: true,
+            cases: 20,
+            finding,
+            ..ComparedCriterion::default()
+        };
+        let of = |other| {
+            let rows = [row("TIME", Finding::Better), row("TASK", other)];
+            (decision(&rows), verdict(&rows, ["A", "B"]))
+        };
+        assert_eq!(
+            of(Finding::Undecided),
+            (
+                Decision::Undecided,
+                "undecided: B is better than A in TIME, and a loss is not excluded in TASK".to_owned()
+            )
+        );
+        for held in [Finding::NotWorse, Finding::NoDiscordance, Finding::Better] {
+            assert_eq!(of(held).0, Decision::Better);
+        }
+        assert_eq!(of(Finding::Worse).0, Decision::Worse);
     }
 
     #[test]

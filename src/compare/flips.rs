@@ -109,13 +109,13 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
             let paired = a.paired(b, CASES);
             let ((mut passed_a, mut trials_a), (mut passed_b, mut trials_b)) = (paired.a, paired.b);
             let all = [(a.passed, a.trials), (b.passed, b.trials)];
-            let both = ([paired.a, paired.b] != all).then_some((paired.a.into(), paired.b.into()));
+            let both = ([paired.a, paired.b] != all && trials_a > 0).then_some((paired.a.into(), paired.b.into()));
             // An unpaired repetition counts if it ends a clean record.
             let clean = |case: &CaseFigures| case.trials > 0 && case.passed == case.trials;
-            if passed_a == passed_b && trials_a > 0 && clean(a) != clean(b) {
+            if trials_a == 0 || passed_a == passed_b && clean(a) != clean(b) {
                 [(passed_a, trials_a), (passed_b, trials_b)] = all;
             }
-            if trials_a == 0 || passed_a * trials_b == passed_b * trials_a {
+            if trials_a == 0 || trials_b == 0 || passed_a * trials_b == passed_b * trials_a {
                 continue;
             }
             let gap = passed_b as f64 / trials_b as f64 - passed_a as f64 / trials_a as f64;
@@ -174,6 +174,16 @@ mod tests {
         assert_eq!(flips_of, [], "one of two still passes: a change");
         assert!(!flips(&pair(&twice, &once).pairs).1[0].worse);
         assert_eq!(flips(&pair(&once, &summary("b", &[("one", 2, 2)])).pairs), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_case_without_a_repetition_in_common_flips_by_those_that_each_side_has() {
+        let (a, mut b) = (summary("a", &[("one", 3, 3)]), summary("b", &[("one", 0, 3)]));
+        let later = |repetition| RepetitionCounts { repetition, successes: 0, n: 1 };
+        b.cases[0].repetitions.insert(CASES.into(), (4..=6).map(later).collect());
+        let (found, changes) = flips(&pair(&a, &b).pairs);
+        assert_eq!((found[0].counts().as_str(), found[0].worse), ("3/3 passed, then 0/3", true));
+        assert_eq!((found.len(), changes), (1, Vec::new()));
     }
 
     #[test]

@@ -25,14 +25,14 @@ pub(super) fn p_value(p: f64) -> String {
 
 /// The sentence of one row; `margin` is the one that counts for it.
 pub(super) fn sentence(row: &ComparedCriterion, margin: f64) -> String {
-    let (Some(a), Some(b), Some(difference)) = (row.a, row.b, row.difference) else {
+    let Some(difference) = row.difference else {
         return "not compared: no case has units on both sides".into();
     };
     let cases = count(row.cases, "case", "cases");
+    let shown = |side: Option<f64>| side.map_or_else(|| "no answer".to_owned(), |value| row.scale.shown(value));
     let proxy = if row.proxy { "a stand-in, not a measurement: " } else { "" };
     let Some((p, adjusted)) = row.p.zip(row.p_adjusted) else {
-        let both = row.scale.shown(a);
-        return format!("{proxy}no case changed of {cases}, {both} on both sides; {}", seen(row));
+        return format!("{proxy}no case changed of {cases}, {} on both sides; {}", shown(row.a), seen(row));
     };
     let interval = interval(row);
     let correction = match (row.gated, row.family) {
@@ -43,8 +43,8 @@ pub(super) fn sentence(row: &ComparedCriterion, margin: f64) -> String {
     let median = if row.key == TURN_TIME { "the median case: " } else { "" };
     let head = format!(
         "{proxy}{median}{} to {}, {}{interval}, {} ({correction}; {}, {} alone); of {cases} {} better and {} worse",
-        row.scale.shown(a),
-        row.scale.shown(b),
+        shown(row.a),
+        shown(row.b),
         change(row.scale, difference),
         p_value(adjusted),
         row.method,

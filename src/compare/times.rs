@@ -7,13 +7,16 @@ use crate::stats::power::fewest_cases;
 use crate::stats::quantile;
 use crate::stats::signed_rank::{hodges_lehmann, shift_p};
 
+/// How many times as slow a turn without an answer counts, as a logarithm: more than any two answers differ.
+const NO_ANSWER: f64 = 13.8;
+
 /// The times of both sides, paired.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Times {
-    /// ln(B / A) for each case with a median on both sides.
+    /// ln(B / A) for each case that was timed on both sides; a median turn without an answer is slower than any other.
     pub ratios: Vec<f64>,
-    /// Medians over the cases, in seconds, under A and under B.
-    pub medians: (f64, f64),
+    /// Medians over the cases, in seconds, under A and under B; `None` for that of a turn without an answer.
+    pub medians: (Option<f64>, Option<f64>),
     /// Cases whose median turn got no answer on one side or both.
     pub unanswered: u64,
 }
@@ -23,19 +26,26 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     let mut found = Times::default();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for pair in pairs {
-        let run = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0);
-        let medians: Vec<_> = run.clone().filter_map(|(a, b)| medians_of(a, b)).collect();
-        let timed = run.filter(|(a, b)| a.is_timed() && b.is_timed() && share_repetitions(a, b)).count();
-        found.unanswered += u64::from(medians.len() < timed);
-        // A time of 0 has no logarithm: the clock's own step stands for it.
-        let log = |micros: u64| (micros.max(1) as f64).ln();
-        let mean = |logs: f64| logs / medians.len() as f64;
+        let run = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0 && a.is_timed() && b.is_timed());
+        let medians: Vec<(u64, u64)> = run.filter_map(|(a, b)| medians_of(a, b)).collect();
         if medians.is_empty() {
             continue;
         }
-        let one = mean(medians.iter().map(|(a, _)| log(*a)).sum());
-        let other = mean(medians.iter().map(|(_, b)| log(*b)).sum());
-        found.ratios.push(if (other - one).abs() < 1e-12 { 0.0 } else { other - one });
+        let is_open = |side: fn(&(u64, u64)) -> u64| medians.iter().any(|both| side(both) == u64::MAX);
+        let mean = |side: fn(&(u64, u64)) -> u64| {
+            // A time of 0 has no logarithm: the clock's own step stands for it.
+            let logs: f64 = medians.iter().map(|both| (side(both).max(1) as f64).ln()).sum();
+            if is_open(side) { f64::INFINITY } else { logs / medians.len() as f64 }
+        };
+        let (one, other) = (mean(|(a, _)| *a), mean(|(_, b)| *b));
+        found.unanswered += u64::from(one.is_infinite() || other.is_infinite());
+        found.ratios.push(match (one.is_infinite(), other.is_infinite()) {
+            (true, true) => 0.0,
+            (true, false) => -NO_ANSWER,
+            (false, true) => NO_ANSWER,
+            (false, false) if (other - one).abs() < 1e-12 => 0.0,
+            (false, false) => other - one,
+        });
         ours.push(one.exp() / 1e6);
         theirs.push(other.exp() / 1e6);
     }
@@ -43,31 +53,27 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     found
 }
 
-/// Whether both have the times of a repetition, or one does not say which are of which.
-fn share_repetitions(a: &CaseFigures, b: &CaseFigures) -> bool {
-    a.times.is_empty() || b.times.is_empty() || a.times.keys().any(|number| b.times.contains_key(number))
-}
-
-/// The median times of a case under A and under B, over the repetitions that both have, in microseconds; `None` where one is
-/// that of a turn without an answer, or was not recorded.
+/// The median times of a case under A and under B, over the repetitions that both have, in microseconds, `u64::MAX` for that
+/// of a turn without an answer; `None` where they have none in common, or asked nothing.
 fn medians_of(a: &CaseFigures, b: &CaseFigures) -> Option<(u64, u64)> {
     if a.times.is_empty() || b.times.is_empty() {
-        return a.turn_us.zip(b.turn_us);
+        let asked = |one: &CaseFigures| one.usage.as_ref().is_none_or(|usage| usage.turns > 0);
+        let of = |one: &CaseFigures| one.turn_us.unwrap_or(u64::MAX);
+        return (asked(a) && asked(b)).then(|| (of(a), of(b)));
     }
     let (mut ours, mut theirs) = a.paired_times(b)?;
     let of = |times: &mut [u64]| {
         times.sort_unstable();
-        quantile::median(times).filter(|time| *time != u64::MAX)
+        quantile::median(times)
     };
     of(&mut ours).zip(of(&mut theirs))
 }
 
-fn median(values: &mut [f64]) -> f64 {
+fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n => f64::midpoint(values[(n - 1) / 2], values[n / 2]),
-    }
+    let n = values.len();
+    let middle = f64::midpoint(*values.get(n.checked_sub(1)? / 2)?, values[n / 2]);
+    middle.is_finite().then_some(middle)
 }
 
 impl Times {
@@ -102,6 +108,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_agent_that_is_quick_in_most_cases_and_hangs_in_a_quarter_is_not_shown_to_be_quicker() {
+        let quick: Vec<f64> = (0..15).map(|case| -1.5 - f64::from(case) * 0.01).collect();
+        let ratios = [quick, vec![NO_ANSWER; 5]].concat();
+        let found = Times { ratios, ..Times::default() };
+        assert!(found.test().is_some_and(|p| p > 0.05), "{:?}", found.test());
+        assert!(found.interval(0.05).is_some_and(|(_, high)| high > 1.0), "{:?}", found.interval(0.05));
+    }
+
+    #[test]
     fn log_ratios_agree_with_the_vector() {
         let ratios = vec![0.5, 0.6, -0.15, 1.2, 0.7, -0.1, 1.5, 0.8, 0.45, 0.9];
         let found = Times { ratios, ..Times::default() };
@@ -112,15 +127,19 @@ mod tests {
     }
 
     #[test]
-    fn a_case_without_an_answer_is_counted_and_not_timed() {
+    fn a_case_without_an_answer_is_slower_than_any_other() {
         let rows = [("one", 1, 1), ("two", 1, 1)];
         let (a, mut b) = (summary("a", &rows), summary("b", &rows));
         b.cases[0].turn_us = None;
         b.cases[1].turn_us = Some(4_000_000);
         let found = times(&pair(&a, &b).pairs);
-        assert_eq!((found.ratios.len(), found.unanswered), (1, 1));
-        assert!((found.ratios[0] - 2.0_f64.ln()).abs() < 1e-9);
-        assert!((found.medians.1 - 4.0).abs() < 1e-9);
+        assert_eq!((found.ratios.len(), found.unanswered), (2, 1));
+        assert!((found.ratios[0] - NO_ANSWER).abs() < 1e-9 && (found.ratios[1] - 2.0_f64.ln()).abs() < 1e-9);
+        assert_eq!((found.medians.0.map(f64::round), found.medians.1), (Some(2.0), None), "one of two got no answer");
+        let back = times(&pair(&b, &a).pairs);
+        assert!((back.ratios[0] + NO_ANSWER).abs() < 1e-9);
+        let neither = times(&pair(&b, &b).pairs);
+        assert_eq!((neither.test(), neither.unanswered), (None, 1));
     }
 
     #[test]
@@ -129,10 +148,11 @@ mod tests {
         a.cases[0].times = [(1, vec![1_000_000]), (2, vec![1_200_000])].into();
         b.cases[0].times = [(1, vec![1_000_000]), (2, vec![10_200_000]), (3, vec![90_000_000])].into();
         let found = times(&pair(&a, &b).pairs);
-        assert!((found.medians.0 - 1.1).abs() < 1e-9 && (found.medians.1 - 5.6).abs() < 1e-9, "{:?}", found.medians);
+        let near = |median: Option<f64>, wanted: f64| median.is_some_and(|median| (median - wanted).abs() < 1e-9);
+        assert!(near(found.medians.0, 1.1) && near(found.medians.1, 5.6), "{:?}", found.medians);
         b.cases[0].times.insert(2, vec![u64::MAX]);
         let found = times(&pair(&a, &b).pairs);
-        assert_eq!((found.ratios.len(), found.unanswered), (0, 1), "a median between a time and no answer is none");
+        assert_eq!((found.medians.1, found.unanswered), (None, 1), "a median between a time and no answer is none");
         let text = b.to_text().expect("JSON");
         assert!(text.contains(r#""times":{"1":[1000000],"2":[null],"3":[90000000]}"#), "{text}");
         assert_eq!(
