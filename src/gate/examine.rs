@@ -295,9 +295,9 @@ impl<'p> Examiner<'p> {
         }
         // A trial without expectations proves nothing.
         let passed = checks.iter().all(|check| check.passed);
-        let is_open = trace.lacks(Member::Answers)
-            && !case.case.expects_something()
-            && !self.plan.rewards.contains_key(&trial.id);
+        let is_ungraded = !self.plan.rewards.is_empty() && !self.plan.rewards.contains_key(&trial.id);
+        let is_open = (trace.lacks(Member::Answers) && self.plan.rewards.is_empty() || is_ungraded)
+            && !case.case.expects_something();
         examined.result.verdict = match (passed, checks.is_empty()) {
             (true, _) if is_open => Verdict::NotMeasured,
             (true, false) => Verdict::Pass,

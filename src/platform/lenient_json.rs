@@ -45,19 +45,20 @@ pub(crate) fn read_next(text: &str, half: &mut Option<String>) -> serde_json::Re
     })
 }
 
-/// The text with `null` for `NaN`, `Infinity` and `-Infinity` outside of strings; `None` if there are none.
+/// The text with `null` for `NaN`, which is no figure, and a number beyond every limit for `Infinity` and `-Infinity`, outside
+/// of strings; `None` if there are none.
 pub(crate) fn without_nan(text: &[u8]) -> Option<Vec<u8>> {
-    const NUMBERS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
+    const NUMBERS: [(&[u8], &[u8]); 3] = [(b"-Infinity", b"-1e308"), (b"Infinity", b"1e308"), (b"NaN", b"null")];
     let (mut out, mut rest, mut quoted) = (Vec::with_capacity(text.len()), text, false);
     while let Some(first) = rest.first() {
-        let number = NUMBERS.iter().find(|number| !quoted && rest.starts_with(number));
+        let number = NUMBERS.iter().find(|(number, _)| !quoted && rest.starts_with(number));
         let taken = match (number, first) {
-            (Some(number), _) => number.len(),
+            (Some((number, _)), _) => number.len(),
             (None, b'\\') => rest.len().min(2),
             (None, _) => 1,
         };
         quoted ^= *first == b'"';
-        out.extend_from_slice(if number.is_some() { b"null" } else { &rest[..taken] });
+        out.extend_from_slice(number.map_or(&rest[..taken], |(_, read_as)| read_as));
         rest = &rest[taken..];
     }
     (out != text).then_some(out)
@@ -127,7 +128,7 @@ mod tests {
             (r#"{"a": NaN}"#, r#"{"a": null}"#, 0),
             (r#"{"a": "cut \ud83d"}"#, r#"{"a": "cut \ufffd"}"#, 1),
             (r#"["\ude00\ud83d\ude00\ud83d\n"]"#, r#"["\ufffd\ud83d\ude00\ufffd\n"]"#, 2),
-            (r#"["\ud83d", -Infinity]"#, r#"["\ufffd", null]"#, 1),
+            (r#"["\ud83d", -Infinity, Infinity]"#, r#"["\ufffd", -1e308, 1e308]"#, 1),
         ] {
             assert_eq!(repaired(text.as_bytes()), Some((clean.into(), halves)), "{text}");
         }

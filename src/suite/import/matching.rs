@@ -6,7 +6,7 @@ use crate::plan::ResolvedCase;
 use crate::scenario::expect::Expectation;
 use crate::scenario::{Case, Scenario, Turn};
 use crate::trace::normalise::same_question;
-use crate::trace::text::quote;
+use crate::trace::text::{plural, quote};
 use crate::trace::{Trace, What};
 
 /// Cases that a remark names.
@@ -72,6 +72,14 @@ pub(super) fn remark(unnamed: &[&str]) -> Option<String> {
     let named = unnamed.iter().take(NAMED).map(|case| format!("`{case}`")).collect::<Vec<_>>().join(", ");
     (!unnamed.is_empty())
         .then(|| format!("no conversation is of these cases, so what they expect is not checked: {named}{more}"))
+}
+
+/// A remark on conversations without a grade, if others have one.
+pub(super) fn ungraded(number: usize, graded: usize) -> Option<String> {
+    (number > 0 && graded > 0).then(|| {
+        let (of, have) = (plural(number, "conversation"), if number == 1 { "has" } else { "have" });
+        format!("{of} {have} no grade that is a number, beside {graded} with one, and no expectation: NOT_MEASURED")
+    })
 }
 
 /// A note if the conversation's questions differ from those of its case; it shows the first that does.

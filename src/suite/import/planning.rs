@@ -108,6 +108,8 @@ pub(super) fn imported(
         matching::expect_of_all_turns(&mut resolved[case], agent);
     }
     let expected = !rewards.is_empty() || resolved.iter().any(ResolvedCase::expects_something);
+    let open = |one: &&PlannedTrial| !rewards.contains_key(&one.id) && !resolved[one.case].expects_something();
+    let ungraded = matching::ungraded(trials.iter().filter(open).count(), rewards.len());
     let unnamed = agent.map(|agent| matching::unnamed(agent, &cases)).unwrap_or_default();
     let gates = agent.map(|agent| match &agent.gates {
         // Otherwise a misspelt name would switch off all expectations.
@@ -141,7 +143,7 @@ pub(super) fn imported(
         rewards,
         ..Plan::default()
     };
-    let remarks = matching::remark(&unnamed).into_iter().collect();
+    let remarks = matching::remark(&unnamed).into_iter().chain(ungraded).collect();
     Ok(Imported { plan, traces, passages, earlier, ignored, copies, remarks, aside: Aside::default() })
 }
 
@@ -309,6 +311,18 @@ mod tests {
         assert_eq!(told, ids);
         assert_eq!(read.plan.rewards.len(), 3);
         assert_eq!((read.traces[0].evidence.mode, read.traces[0].evidence.model.as_str()), (Mode::Imported, "m-1"));
+    }
+
+    #[test]
+    fn conversations_without_a_grade_beside_graded_ones_are_counted_in_a_remark() {
+        let mut ungraded = conversation("b", None);
+        ungraded["reward"] = Value::Null;
+        let read = import(&json!([conversation("a", None), ungraded, conversation("c", None)])).expect("a file");
+        let told = "1 conversation has no grade that is a number, beside 2 with one, and no expectation: NOT_MEASURED";
+        assert_eq!((read.plan.rewards.len(), read.remarks), (2, vec![told.to_owned()]));
+        let mut other = conversation("b", None);
+        other["reward"] = Value::Null;
+        assert_eq!(import(&json!([other])).expect("a file").remarks, Vec::<String>::new(), "nothing was graded");
     }
 
     #[test]

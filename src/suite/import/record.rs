@@ -385,10 +385,11 @@ mod tests {
     #[test]
     fn numbers_that_json_lacks_are_unknown_and_texts_with_their_names_stay() {
         let log = br#"{"messages": [{"role": "user", "content": "NaN \" Infinity?"}, {"role": "assistant", "content": "x"}], "reward": NaN}
-            {"messages": [{"role": "user", "content": "b"}, {"role": "assistant", "content": "y"}], "score": -Infinity}"#;
+            {"messages": [{"role": "user", "content": "b"}, {"role": "assistant", "content": "y"}], "note": NaN}
+            {"messages": [{"role": "user", "content": "c"}, {"role": "assistant", "content": "z"}], "reward": Infinity}"#;
         let read = records(log).expect("a log");
-        assert_eq!(read.len(), 2);
-        assert_eq!(read[0].reward, None);
+        assert_eq!(read.len(), 3);
+        assert_eq!((read[0].reward, read[2].messages.is_err()), (None, true), "what is infinite is no grade");
         let messages = read[0].messages.as_ref().expect("messages");
         assert_eq!(messages[0]["content"], "NaN \" Infinity?");
         assert!(records(b"{\"messages\": Nan}").is_err());
