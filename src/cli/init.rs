@@ -176,5 +176,8 @@ fn summary(folder: &Path, (written, before): (usize, usize), done: &Initialised)
         let _ = writeln!(text, "  cd {}", shell_path(&folder.display().to_string()));
     }
     text += "  ragcheck run\n  ragcheck compare reports/latest@strict reports/latest@short\n";
-    text + "README.md there says what is in it and how to make it your own.\n"
+    if !done.kept.iter().any(|path| path == "README.md") {
+        text += "README.md there says what is in it and how to make it your own.\n";
+    }
+    text
 }

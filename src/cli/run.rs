@@ -66,6 +66,13 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
                 .into(),
         ));
     }
+    if given.mode == Mode::Record && given.faults.is_some() {
+        return Err(Problem::Words(
+            "--faults strikes a replay or a live run: recorded, its conversations would replace those without a fault; \
+             `ragcheck faults --mode record` records in lanes of their own"
+                .into(),
+        ));
+    }
     if let Some(base) = &baseline {
         compare::possible(&base.summary, &given.comparing, given.mode == Mode::Live)?;
     }
@@ -286,7 +293,7 @@ fn show(done: &FinishedRun, options: &RunOptions, format: Detail, typed: Option<
         again.filter(|_| matches!(format, Detail::Brief | Detail::Whole) && !report::resumes(&done.evaluated.view()))
     {
         output::result(&format!(
-            "run again: {again}\n           a judged trial keeps its first draw: this changes no verdict\n"
+            "run again: {again}\n           a judged trial keeps its first draw: this decides trials in ERROR alone\n"
         ));
     }
 }

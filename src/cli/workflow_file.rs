@@ -37,8 +37,18 @@ impl Below {
 
     /// Path of the workflow file, named after the project's folder: a repository may have several projects.
     fn path(&self) -> String {
+        self.repository.join(self.from_root()).display().to_string()
+    }
+
+    /// The same path from the root.
+    fn from_root(&self) -> String {
         let name: String = self.folder.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
-        self.repository.join(format!(".github/workflows/ragcheck-{name}.yml")).display().to_string()
+        format!(".github/workflows/ragcheck-{name}.yml")
+    }
+
+    /// The same path from the project's folder.
+    fn from_project(&self) -> String {
+        format!("{}{}", "../".repeat(self.folder.split('/').count()), self.from_root())
     }
 
     /// The workflow with its steps run in the project's folder.
@@ -48,11 +58,12 @@ impl Below {
     }
 }
 
-/// Path and text of a new project's file: those of the workflow if GitHub would not read it in `below`'s folder, all
-/// others as they are.
+/// Path and text of a new project's file: the workflow is moved if GitHub would not read it in `below`'s folder, and others
+/// name it where it is.
 pub(super) fn placed(below: Option<&Below>, (path, text): (String, String)) -> (String, String) {
-    match below.filter(|_| path == USUAL) {
-        Some(below) => (below.path(), below.in_folder(&text)),
+    match below {
+        Some(below) if path == USUAL => (below.path(), below.in_folder(&text)),
+        Some(below) => (path, text.replace(USUAL, &below.from_project())),
         None => (path, text),
     }
 }

@@ -6,6 +6,7 @@ use super::summary::CASES;
 use super::{ComparedCriterion, Comparison, Figure, Finding, Unit};
 use crate::stats::percent::points;
 use crate::trace::text::count;
+use std::collections::BTreeSet;
 
 /// Largest difference, as a share, that the interval may hold where two sides are said not to differ.
 const UNSEEN: f64 = 0.1;
@@ -117,8 +118,10 @@ pub(super) fn verdict(rows: &[ComparedCriterion], [a, b]: [&str; 2]) -> String {
 /// Cases that pass on one side alone, and those that pass more or less often.
 fn changed(flips: &[Flip], changes: &[Flip], [a, b]: [&str; 2]) -> String {
     let both = |all: &[Flip]| {
-        let worse = all.iter().filter(|one| one.worse).count() as u64;
-        (worse, all.len() as u64 - worse)
+        // A case of several variants is one.
+        let of =
+            |worse: bool| all.iter().filter(|one| one.worse == worse).map(|one| &one.case).collect::<BTreeSet<_>>();
+        (of(true).len() as u64, of(false).len() as u64)
     };
     if flips.is_empty() && changes.is_empty() {
         return "no case passes more or less often".to_owned();

@@ -63,7 +63,8 @@ pub(in crate::cli) struct Score {
     /// trace`); `otlp`, OpenTelemetry spans and LangSmith's runs; `evals`, rows of OpenAI Evals.
     #[arg(long, num_args = 1..=2, value_names = ["FORMAT", "FILE"])]
     pub import: Option<Vec<PathBuf>>,
-    /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.
+    /// Criteria file for imported conversations; by default the project's, and that every query gets an answer and every
+    /// task passes.
     #[arg(long, value_name = "FILE", requires = "import")]
     pub criteria: Option<PathBuf>,
     /// Scenario of the agent that talked: its roles and gates apply, and a task named like a case must meet what that case

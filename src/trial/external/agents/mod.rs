@@ -274,5 +274,5 @@ impl Agents {
 fn taken(address: SocketAddr, why: &std::io::Error) -> Box<TrialError> {
     let message = format!("the proxy cannot listen at {address}: {why}");
     let detail = "stop what listens there, or write another address in `proxy` and in the agent's settings";
-    error(TrialErrorKind::Provider, &message, vec![detail.to_owned()])
+    error(TrialErrorKind::AgentUnreached, &message, vec![detail.to_owned()])
 }
