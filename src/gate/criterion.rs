@@ -1,5 +1,6 @@
 //! Turns the sums of one criterion into its result and its sentence.
 
+use super::corrected::correct;
 use super::counting::Counting;
 use super::design::{Design, Standing};
 use super::format::share;
@@ -178,8 +179,10 @@ impl CriterionSums<'_> {
         let sample = self.counting.sample(tally, plan.criteria.estimand, &self.first_alike);
         let ruling = standing.map_or_else(|| self.rule(plan, metric, &sample), |standing| standing.ruling);
         self.figures(&mut result, metric, plan, (&sample, ruling));
+        let evidence = self.evidence(plan, metric, &sample);
+        correct(&mut result, &evidence, self.wanted(metric));
         result.verdict = ruling.verdict;
-        result.unshown = self.unshown(&result, metric, &self.evidence(plan, metric, &sample));
+        result.unshown = self.unshown(&result, metric, &evidence);
         result.sentence = self.sentence(&result, ruling, plan, (metric, &sample));
         if let Some(agreement) = metric.agreement(plan, self.target) {
             let rated = count(agreement.total(), "rated trial", "rated trials");
@@ -253,10 +256,11 @@ impl CriterionSums<'_> {
     ) -> String {
         let seen = &result.seen_text;
         let target = target_text(&self.written.target);
+        let figure = if result.corrected.is_some() { "corrected" } else { "observed" };
         let alone = match self.written.kind {
-            GateKind::Point if result.required => " by the observed figure alone",
-            GateKind::Point => " by the observed figure alone (advisory)",
-            _ => "",
+            GateKind::Point if result.required => format!(" by the {figure} figure alone"),
+            GateKind::Point => format!(" by the {figure} figure alone (advisory)"),
+            _ => String::new(),
         };
         let mut text = match ruling.verdict {
             Verdict::Pass if self.written.kind == GateKind::Invariant => {

@@ -55,9 +55,10 @@ impl CriterionSums<'_> {
             format!("at most {}", bound(upper, Rounding::Up, against))
         };
         result.bound_text = format!("true rate {bounded}");
+        let graded = metric.agreement(plan, self.target).is_some();
         let ratio = share(tally.successes, tally.n, self.wanted(metric));
         let unit = format!("per {} {}", one_of(&result.units), percent_beside(per_unit, self.wanted(metric)));
-        let short = if self.held_back(result) {
+        let short = if self.held_back(result, graded) {
             format!("{unit}, {} target", if few { "above" } else { "below" })
         } else {
             unit.clone()
@@ -71,7 +72,7 @@ impl CriterionSums<'_> {
                 // Units, each with the same weight.
                 Sample::Fixed(_) | Sample::Limited { .. } => format!("{ratio} in {cases}"),
             };
-            let second = if self.held_back(result) { format!("; {short}") } else { String::new() };
+            let second = if self.held_back(result, graded) { format!("; {short}") } else { String::new() };
             (figure.clone(), format!("{figure}, {}{second}", result.bound_text))
         } else if alone {
             (ratio.clone(), format!("{ratio}, {}", result.bound_text))
@@ -107,14 +108,15 @@ impl CriterionSums<'_> {
         };
     }
 
-    /// Whether the observed figure per unit misses the target and so keeps conversations from passing.
-    pub(super) fn held_back(&self, result: &CriterionResult) -> bool {
+    /// Whether the observed figure per unit misses the target and so keeps conversations from passing; of grades, the
+    /// corrected figure decides.
+    fn held_back(&self, result: &CriterionResult, graded: bool) -> bool {
         let target = match self.target {
             Target::AtLeastRate(rate) | Target::AtMostRate(rate) => rate,
             Target::AtMostTime(_) => return false,
         };
         let misses = |rate: f64| if self.target.is_ceiling() { rate > target + 1e-12 } else { rate < target - 1e-12 };
-        self.counting.per_conversation() && result.per_unit.is_some_and(misses)
+        self.counting.per_conversation() && !graded && result.per_unit.is_some_and(misses)
     }
 
     /// Whether the number of units per conversation has no limit, or a conversation exceeds its stated limit.

@@ -7,7 +7,7 @@
 //! expect an error are separate too: deliberate faults say nothing about the agent's speed.
 
 use super::sources::Sources;
-use super::{CurvePoint, StageTime};
+use super::{CurvePoint, Source, StageTime};
 use crate::metric::TurnView;
 use crate::metric::stages::{Stage, TurnTime, first_tokens, turn_times};
 use crate::stats::quantile::{Bounded, bounded_in_clusters};
@@ -30,6 +30,9 @@ pub struct Latency {
     /// Source of the evidence: `REPLAYED, recorded from simulator on 2026-11-21`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub evidence: String,
+    /// The same, one entry per source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Source>,
     /// Planned turns of trials that could be run.
     pub turns: u64,
     /// Number of these that ended in an error or never ended: slower than any limit.
@@ -237,6 +240,7 @@ impl Latencies {
                 variant,
                 kind: Kind { faults, from }.name(),
                 evidence: group.sources.line(),
+                sources: group.sources.list(),
                 turns: group.times_us.len() as u64,
                 unanswered: group.unanswered,
                 curve: curve(&group.times_us),

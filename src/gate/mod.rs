@@ -7,6 +7,7 @@
 mod behaviour;
 mod cause;
 mod conclusion;
+mod corrected;
 mod counting;
 mod counts;
 mod coverage;
@@ -54,6 +55,7 @@ mod tests;
 mod undecided_tests;
 
 pub(crate) use cause::{Cause, expectation, note_in_words, reason};
+pub(crate) use corrected::Corrected;
 pub(crate) use counting::most_units;
 pub(crate) use counts::{
     CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RequirementState, RetryCounts, StageTime,
@@ -73,6 +75,7 @@ pub(crate) use part::of_part;
 pub(crate) use restarts::Restarts;
 pub(crate) use results::{TrialResults, TrialRows};
 pub(crate) use row::TrialRow;
+pub(crate) use sources::day_of;
 pub(crate) use spending::{Spending, Spent, SpentBy};
 pub(crate) use stopped::{Sequential, Stopped};
 pub(crate) use unread::Unread;
@@ -167,6 +170,9 @@ pub struct CriterionResult {
     pub successes: u64,
     /// The observed figure: a rate 0 to 1, or seconds; `None` when nothing was measured.
     pub observed: Option<f64>,
+    /// For a rate of grades with a measured agreement: the rate corrected for the grader's errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected: Option<Corrected>,
     /// The observed figure as text: `38/40 = 95.0 %`, `p95 8.41 s`.
     pub observed_text: String,
     /// One-sided lower bound on the rate. The bound that decides a PASS is at 95 %, the

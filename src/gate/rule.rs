@@ -36,10 +36,8 @@ impl Evidence<'_> {
     /// The observed share corrected for the grader's measured errors, `(q - f) / (1 - f - g)` (Rogan and Gladen
     /// 1978); `None` if the errors were not measured on answers of both kinds, or the grader is no better than
     /// chance.
-    fn corrected(&self, observed: f64) -> Option<f64> {
-        let Agreement { both, judge_only, human_only, neither, .. } = self.agreement?;
-        let share = |part: u64, other: u64| (part + other > 0).then(|| part as f64 / (part + other) as f64);
-        let (passed, failed) = (share(judge_only, neither)?, share(human_only, both)?);
+    pub(super) fn corrected(&self, observed: f64) -> Option<f64> {
+        let (passed, failed) = self.agreement?.error_rates()?;
         let apart = 1.0 - passed - failed;
         (apart > 0.0).then(|| ((observed - passed) / apart).clamp(0.0, 1.0))
     }
@@ -78,6 +76,11 @@ impl Evidence<'_> {
         let per_unit = self.good as f64 / self.n as f64;
         let observed = std::iter::once(self.sample.figure()).chain(self.per_conversation.then_some(per_unit));
         observed.flat_map(|figure| std::iter::once(figure).chain(self.corrected(figure))).collect()
+    }
+
+    /// The corrected share of all units where a mean of conversations is claimed.
+    pub(super) fn per_unit_corrected(&self) -> Option<f64> {
+        self.corrected(self.good as f64 / self.n as f64).filter(|_| self.per_conversation)
     }
 
     /// Whether the observed figure per unit reaches the target. It has no bound: it keeps a mean of conversations

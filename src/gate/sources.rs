@@ -84,6 +84,13 @@ pub(super) fn of_trial(evidence: &Evidence) -> String {
     say(evidence.mode, &evidence.recorded_from, &BTreeSet::from([date]))
 }
 
+/// The day of a recording in the words of [`of_trial`]; empty if they name none.
+pub(crate) fn day_of(evidence: &str) -> &str {
+    let day = evidence.rsplit_once(" on ").map_or("", |(_, day)| day);
+    let is_day = day.len() == 10 && day.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if is_day && evidence.starts_with(&Mode::Replay.to_string()) { day } else { "" }
+}
+
 fn say(mode: Mode, from: &str, dates: &BTreeSet<&str>) -> String {
     let unasked = from == ASKED_NOBODY;
     let from = crate::trace::text::quote(from, 80);
@@ -120,6 +127,16 @@ mod tests {
         let mut live = Sources::default();
         live.add(&evidence(Mode::Live, ASKED_NOBODY, None));
         assert_eq!(live.line(), "LIVE, no service was asked");
+    }
+
+    #[test]
+    fn the_day_of_a_trial_is_that_of_its_recording() {
+        let told = |mode, from, at| day_of(&of_trial(&evidence(mode, from, at))).to_owned();
+        assert_eq!(told(Mode::Replay, "simulator", Some("2026-11-21T10:00:00Z")), "2026-11-21");
+        assert_eq!(told(Mode::Replay, ASKED_NOBODY, Some("2026-11-21T10:00:00Z")), "2026-11-21");
+        assert_eq!(told(Mode::Replay, "made on 2026-11-01", None), "");
+        assert_eq!(told(Mode::Live, "made on 2026-11-01", None), "");
+        assert_eq!(told(Mode::Replay, ASKED_NOBODY, None), "");
     }
 
     #[test]

@@ -39,7 +39,11 @@ impl Unshown {
 
 /// The end of the sentence of an INCONCLUSIVE criterion: `met, not shown: 62 more conversations at this rate would show it`.
 pub(super) fn ending(found: Unshown, asked: Asked, evidence: &Evidence<'_>, (one, many): (&str, &str)) -> String {
+    let corrected = evidence.corrected(evidence.sample.figure());
     match found {
+        Unshown::Below if corrected.is_some_and(|share| share < asked.figure() - 1e-12) => {
+            "the corrected figure is below target, not shown".to_owned()
+        }
         Unshown::Below => "below target, not shown".to_owned(),
         Unshown::CannotPass => format!("met, and no number of {many} can show it"),
         // More answers alone do not reduce a grader's errors.

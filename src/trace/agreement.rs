@@ -116,6 +116,13 @@ impl Agreement {
         }
     }
 
+    /// The observed share `f` of the answers that people fail and the model passes, and the share `g` of those that people
+    /// pass and the model fails; `None` unless both kinds of answers were rated.
+    pub fn error_rates(&self) -> Option<(f64, f64)> {
+        let share = |part: u64, other: u64| (part + other > 0).then(|| part as f64 / (part + other) as f64);
+        share(self.judge_only, self.neither).zip(share(self.human_only, self.both))
+    }
+
     /// Number of rated trials.
     pub fn total(&self) -> u64 {
         self.both + self.judge_only + self.human_only + self.neither

@@ -5,7 +5,7 @@
 //! that a spreadsheet would read as a formula is prefixed with an apostrophe; numbers are unchanged. New columns are
 //! added last, so that readers by position keep working. The tables of columns also make `docs/reference/csv.md`.
 
-use crate::gate::{CriterionResult, Source, TrialRow, Unshown, Violation};
+use crate::gate::{CriterionResult, Source, TrialRow, Unshown, Violation, day_of};
 use crate::report::formats::encoding::Encoding;
 use crate::report::{Format, View};
 use crate::scenario::{Target, parse_target};
@@ -88,7 +88,9 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         column("part", PART, |row| cell(row.part)),
         column("mode", "REPLAYED, LIVE or IMPORTED; of the run", |row| cell(&row.from.mode)),
         column("model", "the requested model; empty for a trial that did not run", |row| cell(row.trial.model)),
-        column("recorded_on", DAYS, |row| cell(&row.from.dates)),
+        column("recorded_on", "day of its recording, `2026-11-22`; empty without one", |row| {
+            day_of(row.trial.evidence).into()
+        }),
         column("evidence", "source of the trial's figures, in words", |row| cell(row.trial.evidence)),
         whole_column("draw", "number of the draw that counts", |row| Some(row.trial.draws.earlier.len() as u64 + 1)),
         column("earlier_draws", "verdicts of earlier draws, joined by `; `", |row| {
@@ -210,6 +212,17 @@ pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
         }),
         flag_column("self_test", "whether it tests what the flow itself promises: `true` or `false`", |row| {
             row.self_test
+        }),
+        decimal_column(
+            "corrected",
+            "the observed share corrected for the grader's errors, which decides; empty without",
+            |row| decimal(row.result.corrected.and_then(|one| one.rate)).into(),
+        ),
+        decimal_column("grader_f", "share of the answers that people fail and the grader passes", |row| {
+            decimal(row.result.corrected.map(|one| one.f)).into()
+        }),
+        decimal_column("grader_g", "share of the answers that people pass and the grader fails", |row| {
+            decimal(row.result.corrected.map(|one| one.g)).into()
         }),
     ]
 }
@@ -358,6 +371,7 @@ mod tests {
             assert_eq!(row[7], trial.verdict.as_str());
             let rests = if trial.verdict == crate::gate::Verdict::Error { "" } else { "REPLAYED, recorded from " };
             assert!(row[26].starts_with(rests), "{row:?}");
+            assert_eq!(row[25], if rests.is_empty() { "" } else { "2026-11-21" }, "{row:?}");
             assert!(!row.iter().any(|cell| cell.starts_with(['=', '@', '\t', '\r'])), "{row:?}");
         }
     }

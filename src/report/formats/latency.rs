@@ -14,6 +14,7 @@ use crate::trace::LATENCY_CSV;
 use crate::trace::columns::{Column, column, decimal_column, whole_column};
 use crate::trace::text::cell;
 use std::io::{self, Write};
+use std::rc::Rc;
 
 pub(super) const FORMATS: &[Format] =
     &[Format { name: "csv", file: LATENCY_CSV, write: |view, out| latency(view, out, Encoding::Csv) }];
@@ -26,7 +27,7 @@ pub(crate) struct Figure<'a> {
     unanswered: Option<u64>,
     value: Value,
     part: &'a str,
-    from: &'a SourceColumns,
+    from: Rc<SourceColumns>,
 }
 
 /// The value of a figure.
@@ -91,23 +92,32 @@ pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
 
 /// Writes `latency.csv` or `latency.parquet`.
 pub(super) fn latency(view: &View<'_>, out: &mut dyn Write, encoding: Encoding) -> io::Result<()> {
-    let (part, from) = (view.evaluation.part.as_str(), SourceColumns::of(&view.evaluation.sources));
-    let rows = view.evaluation.latency.iter().flat_map(|of| figures(of, part, &from));
+    let part = view.evaluation.part.as_str();
+    let rows = view.evaluation.latency.iter().flat_map(|of| figures(of, part));
     encoding.write(out, &columns(), rows)
 }
 
 /// Figures of one flow, variant and kind of evidence.
-fn figures<'a>(of: &'a Latency, part: &'a str, from: &'a SourceColumns) -> Vec<Figure<'a>> {
+fn figures<'a>(of: &'a Latency, part: &'a str) -> Vec<Figure<'a>> {
+    let sources = Rc::new(SourceColumns::of(&of.sources));
     let quantile = |what: &str, n: u64, unanswered: u64, one: &Quantile| {
         let name = format!("{what}_{}", quantile_name(one.q));
-        Figure { of, name, n, unanswered: Some(unanswered), value: Value::Quantile(*one), part, from }
+        Figure {
+            of,
+            name,
+            n,
+            unanswered: Some(unanswered),
+            value: Value::Quantile(*one),
+            part,
+            from: Rc::clone(&sources),
+        }
     };
     let mut figures: Vec<_> = of.quantiles.iter().map(|one| quantile("turn", of.turns, of.unanswered, one)).collect();
     let n = of.answered();
     let mean = |stage: &str, us: u64| {
         let share = if of.answered_us == 0 { 0.0 } else { us as f64 / of.answered_us as f64 };
         let (name, value) = (format!("stage_{}", stage.to_lowercase()), Value::Mean(us as f64 / n as f64 / 1e3, share));
-        Figure { of, name, n, unanswered: None, value, part, from }
+        Figure { of, name, n, unanswered: None, value, part, from: Rc::clone(&sources) }
     };
     if n > 0 {
         figures.extend(of.stages.iter().map(|one| mean(one.stage.as_str(), one.took_us)));
@@ -146,6 +156,29 @@ fn state(edge: Edge) -> &'static str {
 mod tests {
     use super::*;
     use crate::report::{sample, tests::written};
+
+    #[test]
+    fn the_model_and_the_days_of_a_row_are_those_of_its_own_turns() {
+        let mut run = sample::run(1);
+        let first = run.evaluation.latency[0].clone();
+        let source = |model: &str, day: &str| crate::gate::Source {
+            mode: crate::trace::Mode::Replay,
+            from: "acme".into(),
+            model: model.into(),
+            dates: vec![day.into()],
+        };
+        let own = [source("m-1", "2026-11-22"), source("m-2", "2026-11-23")];
+        run.evaluation.latency = own
+            .iter()
+            .map(|own| Latency { variant: own.model.clone(), sources: vec![own.clone()], ..first.clone() })
+            .collect();
+        run.evaluation.sources = own.to_vec();
+        let text = written(&FORMATS[0], &run.view());
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+        let rows: Vec<_> = reader.records().map(|row| row.expect("a row")).collect();
+        let days = |model: &str| if model == "m-1" { "2026-11-22" } else { "2026-11-23" };
+        assert!(rows.iter().all(|row| row[14] == row[1] && row[15] == *days(&row[1])), "{text}");
+    }
 
     #[test]
     fn every_figure_is_a_row_and_the_means_of_the_stages_sum_to_the_total() {
