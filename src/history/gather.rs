@@ -1,6 +1,6 @@
 //! Creates a history point from a run's traces and verdicts.
 
-use super::{Conditions, POINT_VERSION, Point, RUN_AGAIN, Rate, Times, mode_word};
+use super::{ANSWERED_VERSION, Conditions, POINT_VERSION, Point, RUN_AGAIN, Rate, Times, mode_word};
 use crate::gate::{Evaluation, Verdict};
 use crate::stats::quantile::nearest_rank;
 use crate::trace::{Mode, Trace, TrialEnd};
@@ -114,8 +114,10 @@ impl Gather {
             concurrency,
             cases: digest(&mut self.lanes.into_iter()),
         };
+        let times = times(evaluation);
+        let answered = times.is_none_or(|times| times.p95_us.is_some());
         Ok(Point {
-            version: POINT_VERSION,
+            version: if answered { ANSWERED_VERSION } else { POINT_VERSION },
             id,
             at: self.latest.unwrap_or_else(|| now.to_owned()),
             conditions,
@@ -123,7 +125,7 @@ impl Gather {
             scenarios: self.scenarios,
             trials: evaluation.trials.len() as u64,
             rates: rates(evaluation),
-            times: times(evaluation),
+            times,
             doubt: "",
         })
     }
@@ -159,15 +161,16 @@ fn times(evaluation: &Evaluation) -> Option<Times> {
     }
     let mut all = evaluation.turn_times_us.clone();
     all.sort_unstable();
-    let (p50_us, p95_us) = nearest_rank(&all, 0.5).zip(nearest_rank(&all, 0.95).filter(|time| *time != u64::MAX))?;
-    Some(Times { n: all.len() as u64, p50_us, p95_us })
+    let answered = |time: u64| (time != u64::MAX).then_some(time);
+    let (p50, p95) = nearest_rank(&all, 0.5).zip(nearest_rank(&all, 0.95))?;
+    Some(Times { n: all.len() as u64, p50_us: answered(p50), p95_us: answered(p95) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::gate::evaluate;
-    use crate::metric::sample::{good, plan};
+    use crate::metric::sample::{good, plan, story};
 
     fn point(recorded_at: &str, criteria: &str, live: bool) -> Result<Point, NoPoint> {
         let plan = plan("[{case: a, ask: q}, {case: b, ask: q}]", criteria, 2);
@@ -217,6 +220,22 @@ mod tests {
         assert_eq!(times_of(&traces).map(|times| times.n), Some(2));
         traces[1].evidence.recorded_from = "openai gpt-5".into();
         assert_eq!(times_of(&traces), None);
+    }
+
+    #[test]
+    fn a_run_whose_p95_got_no_answer_keeps_its_p50_and_says_so() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 10);
+        let of = |unanswered: usize| {
+            let traces = (0..10).map(|place| {
+                let story = story(&plan, place).turn("q");
+                let fails = place < unanswered;
+                Ok(if fails { story.fail("timeout").done() } else { story.deliver("so", &[], 2_000_000).done() })
+            });
+            times(&evaluate(&plan, traces).expect("judged")).expect("ten turns")
+        };
+        assert_eq!(of(0), Times { n: 10, p50_us: Some(2_000_000), p95_us: Some(2_000_000) });
+        assert_eq!(of(2), Times { n: 10, p50_us: Some(2_000_000), p95_us: None });
+        assert_eq!(of(9), Times { n: 10, p50_us: None, p95_us: None });
     }
 
     #[test]

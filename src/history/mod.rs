@@ -21,7 +21,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) const POINT_VERSION: u32 = 1;
+/// The newest version that this build reads: that of a point with a quantile that got no answer.
+pub(crate) const POINT_VERSION: u32 = 2;
+/// The version of any other point, which older builds read, too.
+const ANSWERED_VERSION: u32 = 1;
 
 /// The label with the number of re-run trials; figures use first draws.
 const RUN_AGAIN: &str = "run again";
@@ -62,7 +65,7 @@ impl Point {
     /// Whether no part of a figure exceeds its whole, and no median exceeds the 95th percentile.
     fn is_possible(&self) -> bool {
         self.rates.iter().all(|rate| rate.successes <= rate.n)
-            && self.times.is_none_or(|times| times.p50_us <= times.p95_us)
+            && self.times.is_none_or(|times| times.ranks()[0] <= times.ranks()[1])
     }
 
     /// The scenarios, by name; for a point that does not list them, those with gates in it.
@@ -106,12 +109,19 @@ pub struct Rate {
 /// The times of turns, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
-    /// Number of turns that ended.
+    /// Number of turns, answered or not.
     pub n: u64,
-    /// Median, nearest rank.
-    pub p50_us: u64,
-    /// 95th percentile, nearest rank.
-    pub p95_us: u64,
+    /// Median, nearest rank; `None` if it falls on a turn without an answer.
+    pub p50_us: Option<u64>,
+    /// 95th percentile, likewise.
+    pub p95_us: Option<u64>,
+}
+
+impl Times {
+    /// Both by length: no answer is longer than any.
+    fn ranks(self) -> [u64; 2] {
+        [self.p50_us, self.p95_us].map(|us| us.unwrap_or(u64::MAX))
+    }
 }
 
 /// Name of a mode in conditions.

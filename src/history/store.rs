@@ -206,6 +206,23 @@ mod tests {
     }
 
     #[test]
+    fn a_time_without_an_answer_is_kept_and_lines_of_older_builds_read_as_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("history.jsonl");
+        let mut lost = point(1, 0.9);
+        lost.version = POINT_VERSION;
+        lost.times.as_mut().expect("timed").p95_us = None;
+        append(&path, &lost).expect("added");
+        assert_eq!(load(&path).expect("read"), [lost]);
+        let old = r#"{"version":1,"id":"a","at":"2026-03-01T08:00:00Z","conditions":{"mode":"LIVE","models":[],"answered_by":[],"concurrency":1,"cases":"c"},"trials":1,"rates":[],"times":{"n":1,"p50_us":1,"p95_us":2}}"#;
+        fs::write(&path, old).expect("written");
+        let times = load(&path).expect("read")[0].times.expect("timed");
+        assert_eq!((times.p50_us, times.p95_us), (Some(1), Some(2)));
+        fs::write(&path, old.replace(r#""p50_us":1"#, r#""p50_us":null"#)).expect("written");
+        assert!(matches!(load(&path), Err(HistoryError::Impossible { .. })), "no median is longer than the p95");
+    }
+
+    #[test]
     fn a_last_line_without_its_end_is_not_written_into() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("history.jsonl");

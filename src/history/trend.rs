@@ -81,11 +81,43 @@ pub(crate) struct Line {
     pub intervals: Vec<(usize, f64, f64)>,
     /// Index into the series' points, and value. Points without a measurement are left out.
     pub values: Vec<(usize, f64)>,
+    /// Index of each point where a time got no answer: longer than any value, and in no mean and no change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unanswered: Vec<usize>,
     /// Lasting changes.
     pub changes: Vec<Change>,
     /// The step that would be found with probability one half, had it begun [`RECENT`] points ago; `None` while there
     /// are too few points since the last change.
     pub detectable: Option<f64>,
+}
+
+impl Line {
+    /// A line without points.
+    pub(crate) fn new(unit: Unit) -> Self {
+        Self {
+            name: String::new(),
+            target: String::new(),
+            metric: String::new(),
+            unit,
+            intervals: Vec::new(),
+            values: Vec::new(),
+            unanswered: Vec::new(),
+            changes: Vec::new(),
+            detectable: None,
+        }
+    }
+
+    /// The value at a point, `None` in it if that point got no answer; `None` if it did not measure it.
+    pub(crate) fn at(&self, point: usize) -> Option<Option<f64>> {
+        let value = self.values.iter().find(|(at, _)| *at == point).map(|(_, value)| Some(*value));
+        value.or_else(|| self.unanswered.contains(&point).then_some(None))
+    }
+
+    /// The first and the last point that measured it.
+    pub(crate) fn ends(&self) -> Option<(usize, usize)> {
+        let points = || self.values.iter().map(|(at, _)| *at).chain(self.unanswered.iter().copied());
+        points().min().zip(points().max())
+    }
 }
 
 /// A lasting change.
@@ -152,9 +184,12 @@ fn lines(points: &[&Point]) -> Vec<Line> {
         names.into_iter().map(|name| rate(rates.remove(&name).unwrap_or_default(), name, level)).collect();
     for (name, of) in [("turn p50", 0), ("turn p95", 1)] {
         let times = points.iter().enumerate().filter_map(|(index, point)| point.times.map(|times| (index, times)));
-        let values: Vec<_> = times.map(|(index, times)| (index, [times.p50_us, times.p95_us][of] as f64)).collect();
-        if !values.is_empty() {
-            found.push(time(name, values, level));
+        let (answered, unanswered): (Vec<_>, Vec<_>) =
+            times.map(|(index, times)| (index, times.ranks()[of])).partition(|(_, us)| *us != u64::MAX);
+        if !(answered.is_empty() && unanswered.is_empty()) {
+            let values = answered.into_iter().map(|(index, us)| (index, us as f64)).collect();
+            let unanswered = unanswered.into_iter().map(|(index, _)| index).collect();
+            found.push(Line { unanswered, ..time(name, values, level) });
         }
     }
     found
@@ -168,8 +203,7 @@ fn rate(counts: Vec<(usize, f64, f64)>, (name, metric, target): Name, level: f64
     let intervals =
         counts.iter().map(|(index, s, n)| (*index, wilson(*s, *n))).map(|(at, (low, high))| (at, low, high));
     let (intervals, values) = (intervals.collect(), counts.iter().map(|(index, s, n)| (*index, s / n)).collect());
-    let line =
-        Line { name, target, metric, unit: Unit::Rate, intervals, values, changes: Vec::new(), detectable: None };
+    let line = Line { name, target, metric, intervals, values, ..Line::new(Unit::Rate) };
     changed(line, &measured, Rule { level, least: RATES })
 }
 
@@ -177,16 +211,7 @@ fn time(name: &str, values: Vec<(usize, f64)>, level: f64) -> Line {
     let mean = values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64;
     let variance = (SAME * mean).powi(2);
     let measured: Vec<_> = values.iter().map(|(_, value)| Measured { value: *value, variance }).collect();
-    let line = Line {
-        name: name.to_owned(),
-        target: String::new(),
-        metric: String::new(),
-        unit: Unit::Time,
-        intervals: Vec::new(),
-        values,
-        changes: Vec::new(),
-        detectable: None,
-    };
+    let line = Line { name: name.to_owned(), values, ..Line::new(Unit::Time) };
     changed(line, &measured, Rule { level, least: TIMES })
 }
 

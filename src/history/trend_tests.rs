@@ -1,13 +1,13 @@
 //! Tests of alarms over the history.
 
-use super::super::{POINT_VERSION, Rate, Times};
+use super::super::{ANSWERED_VERSION, Rate, Times};
 use super::*;
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
 /// The point of that day, with one rate of 1,000 units.
 pub fn point(day: u32, rate: f64) -> Point {
     Point {
-        version: POINT_VERSION,
+        version: ANSWERED_VERSION,
         id: format!("{day:016x}"),
         at: format!("2026-{:02}-{:02}T08:00:00Z", 1 + day / 28, 1 + day % 28),
         conditions: Conditions {
@@ -27,9 +27,27 @@ pub fn point(day: u32, rate: f64) -> Point {
             successes: (rate * 1_000.0).round() as u64,
             n: 1_000,
         }],
-        times: Some(Times { n: 10, p50_us: 2_000_000, p95_us: 4_000_000 }),
+        times: Some(Times { n: 10, p50_us: Some(2_000_000), p95_us: Some(4_000_000) }),
         doubt: "",
     }
+}
+
+#[test]
+fn points_without_an_answer_stay_on_the_line_and_in_no_mean() {
+    let points: Vec<Point> = (0..12)
+        .map(|day| {
+            let mut point = point(day, 0.97);
+            point.times = Some(Times { n: 20, p50_us: Some(2_000_000), p95_us: (day < 6).then_some(4_000_000) });
+            point
+        })
+        .collect();
+    let [found] = series(&points).try_into().expect("one series");
+    let [p50, p95] = &found.lines[1..] else { panic!("{:?}", found.lines) };
+    assert!(p50.values.len() == 12 && p50.unanswered.is_empty(), "{p50:?}");
+    assert!(p95.values.len() == 6 && p95.unanswered == [6, 7, 8, 9, 10, 11], "{p95:?}");
+    assert_eq!((p95.ends(), p95.at(5), p95.at(11)), (Some((0, 11)), Some(Some(4e6)), Some(None)));
+    let [none] = series(&points[6..]).try_into().expect("one series");
+    assert_eq!((none.lines[2].values.len(), none.lines[2].ends()), (0, Some((0, 5))));
 }
 
 #[test]
@@ -112,7 +130,8 @@ fn a_noisy_machine_that_does_not_change_raises_hardly_an_alarm() {
                 // A sum of uniforms for the bulk, and one run in twelve on a busy machine.
                 let bulk: f64 = (0..6).map(|_| rng.random_range(0.0..1.0)).sum::<f64>() * 300_000.0;
                 let busy = if rng.random_bool(1.0 / 12.0) { rng.random_range(1.2..2.0) } else { 1.0 };
-                point.times = Some(Times { n: 58, p50_us: 2_000_000, p95_us: ((4e6 + bulk) * busy) as u64 });
+                point.times =
+                    Some(Times { n: 58, p50_us: Some(2_000_000), p95_us: Some(((4e6 + bulk) * busy) as u64) });
                 point
             })
             .collect();
@@ -141,7 +160,8 @@ fn unchanged(rng: &mut ChaCha8Rng, points: u32) -> Vec<Point> {
             .collect();
         let bulk: f64 = (0..6).map(|_| rng.random_range(0.0..1.0)).sum::<f64>() * 300_000.0;
         let busy = if rng.random_bool(1.0 / 12.0) { rng.random_range(1.2..2.0) } else { 1.0 };
-        point.times = Some(Times { n: 58, p50_us: (2e6 + bulk / 3.0) as u64, p95_us: ((4e6 + bulk) * busy) as u64 });
+        let (p50, p95) = ((2e6 + bulk / 3.0) as u64, ((4e6 + bulk) * busy) as u64);
+        point.times = Some(Times { n: 58, p50_us: Some(p50), p95_us: Some(p95) });
         point
     };
     (0..points).map(|number| day(number, rng)).collect()

@@ -47,9 +47,10 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
     };
     let dense = if line.values.len() > 60 { " dense" } else { "" };
     let mut svg = format!("<svg class=\"trend{dense}\" height=\"{HEIGHT:.0}\"><title>");
-    if let Some(((_, first), (_, newest))) = line.values.first().zip(line.values.last()) {
-        let number = crate::trace::text::plural(line.values.len(), "point");
-        let (first, newest) = (line_value(line.unit, *first), line_value(line.unit, *newest));
+    let shown = |value: Option<f64>| value.map_or_else(|| "no answer".to_owned(), |seen| line_value(line.unit, seen));
+    let ends = line.ends().and_then(|(first, last)| line.at(first).zip(line.at(last)));
+    if let Some((first, newest)) = ends.map(|(first, last)| (shown(first), shown(last))) {
+        let number = crate::trace::text::plural(line.values.len() + line.unanswered.len(), "point");
         let _ = write!(svg, "{number}, from {first} to {newest}, changes: {}", line.changes.len());
     }
     if let Some(target) = beside.target {
@@ -101,6 +102,15 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
             beside.links.get(*point).map_or("#", String::as_str),
             across(x(*point)),
             y(*seen),
+        );
+    }
+    for point in &line.unanswered {
+        let (at, place, top) = (super::escaped(day(&series.points[*point].at)), across(x(*point)), TOP - 4.0);
+        let _ = write!(
+            svg,
+            "<a href=\"{}\" tabindex=\"-1\" aria-label=\"{at}: no answer\"><svg x=\"{place}\" overflow=\"visible\"><path \
+             class=\"pause\" d=\"M-4 {top:.0}l8 8M4 {top:.0}l-8 8\"><title>{at}: no answer</title></path></svg></a>",
+            beside.links.get(*point).map_or("#", String::as_str),
         );
     }
     svg.push_str("</svg>");

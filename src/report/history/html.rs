@@ -1,9 +1,12 @@
 //! `history.html`: a page without scripts, newest series first.
 
-use super::{Links, cannot_change, changed, conditions, found_nothing, headline, missed_targets, scenarios, when};
+use super::{
+    Links, cannot_change, changed, conditions, found_nothing, headline, missed_targets, scenarios, seen_at, unanswered,
+    when,
+};
 use crate::history::{Line, Series, Shown};
 use crate::report::charts::{self, Beside};
-use crate::report::figures::{claimed_share, counted, line_value, together};
+use crate::report::figures::{claimed_share, counted, together};
 use crate::report::page;
 use crate::scenario::{Target, parse_target, target_text};
 use jiff::Timestamp;
@@ -117,10 +120,7 @@ fn page(series: &[Series], links: &Links) -> HistoryPage {
 
 fn shown(series: &Series, links: &Links, anchors: &str) -> SeriesShown {
     let row = |(index, point): (usize, &Shown)| {
-        let figure = |line: &Line| {
-            let own = line.values.iter().find(|(at, _)| *at == index);
-            own.map_or_else(|| "–".to_owned(), |(_, seen)| line_value(line.unit, *seen))
-        };
+        let figure = |line: &Line| seen_at(line, index).unwrap_or_else(|| "–".to_owned());
         PointShown {
             number: index + 1,
             when: when(point),
@@ -162,10 +162,10 @@ fn trend(series: &Series, line: &Line, links: &[String], headline: bool) -> Tren
         headline,
         name: line.name.clone(),
         target: target_text(&line.target),
-        newest: line.values.last().map_or_else(String::new, |(_, seen)| line_value(line.unit, *seen)),
+        newest: line.ends().and_then(|(_, last)| seen_at(line, last)).unwrap_or_default(),
         chart: charts::trend(series, line, &Beside { links: links.to_owned(), ..beside(series, line) }),
         changes: line.changes.iter().map(|change| (change.point + 1, changed(series, line, change))).collect(),
-        unchanged: found_nothing(line),
+        unchanged: [found_nothing(line), unanswered(line)].join(" ").trim().to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ mod terminal;
 pub(crate) use html::html;
 pub(crate) use terminal::terminal;
 
-use super::figures::{claimed_share, duration, first_names, line_value};
+use super::figures::{claimed_share, counted, duration, first_names, line_value};
 use crate::history::{Change, EDITED, Line, RECENT, Series, Shown, Unit};
 use crate::scenario::{Target, parse_target, target_text};
 use crate::stats::percent::points;
@@ -49,10 +49,11 @@ fn day_and_labels(point: &Shown) -> String {
     format!("{day}{labels}")
 }
 
-/// Targets that the newest point of a series misses: `Below target in the latest run: SC-001 89.8 % (target = 100 %)`.
+/// Targets that the newest point of a series misses, and times without an answer: `Below target in the latest run: SC-001 89.8 % (target = 100 %)`.
 fn missed_targets(series: &Series) -> Option<String> {
+    let last = series.points.len().checked_sub(1)?;
     let missed = |line: &&Line| {
-        let Some((_, newest)) = line.values.last().filter(|(at, _)| at + 1 == series.points.len()) else {
+        let Some((_, newest)) = line.values.last().filter(|(at, _)| *at == last) else {
             return false;
         };
         match parse_target(&line.target) {
@@ -63,12 +64,33 @@ fn missed_targets(series: &Series) -> Option<String> {
             Err(_) => false,
         }
     };
+    let name = |line: &Line| quote(&line.name, 60);
     let shown = |line: &Line| {
         let newest = line.values.last().map_or_else(String::new, |(_, seen)| line_value(line.unit, *seen));
         format!("{} {newest} (target {})", quote(&line.name, 60), target_text(&line.target))
     };
     let missed: Vec<String> = series.lines.iter().filter(missed).map(shown).collect();
-    (!missed.is_empty()).then(|| format!("Target missed in the latest run: {}", listed(&missed, NAMED)))
+    let missed = (!missed.is_empty()).then(|| format!("Target missed in the latest run: {}", listed(&missed, NAMED)));
+    let open: Vec<String> = series.lines.iter().filter(|line| line.at(last) == Some(None)).map(name).collect();
+    let open = (!open.is_empty()).then(|| format!("No answer in the latest run: {}", listed(&open, NAMED)));
+    let both: Vec<String> = missed.into_iter().chain(open).collect();
+    (!both.is_empty()).then(|| both.join(". "))
+}
+
+/// A value of a line at a point that measured it.
+fn seen_at(line: &Line, point: usize) -> Option<String> {
+    line.at(point).map(|value| value.map_or_else(|| "no answer".to_owned(), |value| line_value(line.unit, value)))
+}
+
+/// How many points of a line got no answer; empty if all did.
+fn unanswered(line: &Line) -> String {
+    match line.unanswered.len() {
+        0 => String::new(),
+        open => format!(
+            "No answer at {open} of {}: too many of their turns got none. They count in no mean and no change.",
+            counted((open + line.values.len()) as u64, "point")
+        ),
+    }
 }
 
 /// Short list of a series' scenarios.
@@ -218,12 +240,10 @@ mod tests {
         let line = |name: &str, target: &str, unit, low: f64, high: f64| Line {
             name: name.into(),
             target: target.into(),
-            metric: String::new(),
-            unit,
             intervals: if unit == Unit::Rate { (0..12).map(|day| (day, 0.8, 0.99)).collect() } else { Vec::new() },
             values: (0..12).map(|day| (day, if day < 6 { low } else { high })).collect(),
             changes: vec![Change { point: 6, before: low, after: high, p: 1e-9 }],
-            detectable: None,
+            ..Line::new(unit)
         };
         vec![Series {
             conditions: Conditions {
@@ -320,6 +340,24 @@ mod tests {
         assert_eq!(said, "Target missed in the latest run: SC-002 90.0 % (target ≥ 95 %)");
         let page = String::from_utf8(html(&series, &Links::default()).expect("a page")).expect("text");
         assert!(page.contains(&together(&said)) && terminal(&series, 100).contains(&said), "{page}");
+    }
+
+    #[test]
+    fn the_newest_time_is_that_of_the_newest_run_which_got_no_answer() {
+        let mut series = series();
+        let line = &mut series[0].lines[1];
+        line.changes.clear();
+        line.values.truncate(9);
+        line.unanswered = vec![9, 10, 11];
+        let text = terminal(&series, 160);
+        assert!(text.contains("turn p95: first 4.00 s, newest no answer, mean 4.67 s"), "{text}");
+        assert!(text.contains("No answer at 3 of 12 points"), "{text}");
+        assert!(text.contains("No answer in the latest run: turn p95"), "{text}");
+        let page = String::from_utf8(html(&series, &Links::default()).expect("a page")).expect("text");
+        assert!(page.contains("No answer at 3 of 12 points") && page.contains("to no answer, changes: 0"), "{page}");
+        assert_eq!(page.matches(": no answer\"").count(), 3, "a mark for each point: {page}");
+        series[0].lines[1].values.clear();
+        assert!(terminal(&series, 160).contains("turn p95: first no answer, newest no answer\n"));
     }
 
     #[test]

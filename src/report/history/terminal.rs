@@ -1,6 +1,9 @@
 //! Terminal output of a history: each series with its lines, oldest and newest value, and changes.
 
-use super::{TOO_FEW, cannot_change, changed, conditions, found_nothing, headline, missed_targets, scenarios, when};
+use super::{
+    TOO_FEW, cannot_change, changed, conditions, found_nothing, headline, missed_targets, scenarios, seen_at,
+    unanswered, when,
+};
 use crate::history::Series;
 use crate::report::figures::{counted, line_value};
 use crate::report::terminal_lines::wrap;
@@ -35,13 +38,17 @@ pub(crate) fn terminal(series: &[Series], width: usize) -> String {
             wrap(&mut out, TOO_FEW, width, "  ");
         }
         for line in &one.lines {
-            let ends = line.values.first().zip(line.values.last());
-            let Some(((_, first), (_, newest))) = ends else { continue };
+            let ends = line.ends().map(|(first, last)| (seen_at(line, first), seen_at(line, last)));
+            let Some((Some(first), Some(newest))) = ends else { continue };
             let target = if line.target.is_empty() { String::new() } else { format!(" {}", target_text(&line.target)) };
-            let mean = line.values.iter().map(|(_, value)| value).sum::<f64>() / line.values.len() as f64;
-            let [first, newest, mean] = [*first, *newest, mean].map(|seen| line_value(line.unit, seen));
-            let said = format!("{}{target}: first {first}, newest {newest}, mean {mean}", line.name);
-            wrap(&mut out, &said, width, "  ");
+            let sum = line.values.iter().map(|(_, value)| value).sum::<f64>();
+            let mean = || format!(", mean {}", line_value(line.unit, sum / line.values.len() as f64));
+            let mean = if line.values.is_empty() { String::new() } else { mean() };
+            wrap(&mut out, &format!("{}{target}: first {first}, newest {newest}{mean}", line.name), width, "  ");
+            let open = unanswered(line);
+            if !open.is_empty() {
+                wrap(&mut out, &open, width, "    ");
+            }
             for change in &line.changes {
                 wrap(&mut out, &changed(one, line, change), width, "    ");
             }
