@@ -4,7 +4,7 @@
 use crate::gate::{CriterionResult, Interval, Verdict};
 use crate::report::figures::{claimed_share, target};
 use crate::scenario::Target;
-use crate::stats::percent::{self, Rounding, percent, rounded};
+use crate::stats::percent::{self, Rounding, percent, percent_beside, rounded};
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 220.0;
@@ -89,7 +89,9 @@ pub(in crate::report) fn interval(row: &CriterionResult, (left, right): (f64, f6
     let _ = write!(svg, "<svg class=\"interval\" viewBox=\"0 0 {WIDTH:.0} 46\" role=\"img\"><title>");
     let interval = if row.sample_text.is_empty() && row.clusters == row.n { "Wilson interval" } else { "interval" };
     let (low, high) = (shown.low, shown.high);
-    let _ = write!(svg, "Observed {}, 95 % {interval} {}", percent(shown.observed), percent::interval(low, high));
+    let few = matches!(target(row), Some(Target::AtMostRate(_)));
+    let observed = shown.aim.map_or_else(|| percent(shown.observed), |aim| percent_beside(shown.observed, (aim, few)));
+    let _ = write!(svg, "Observed {observed}, 95 % {interval} {}", percent::interval(low, high));
     let words = [("lower", Rounding::Down), ("upper", Rounding::Up)];
     for (place, (bound, (word, rounding))) in shown.bounds.into_iter().zip(words).enumerate() {
         let Some(bound) = bound else { continue };
@@ -157,6 +159,24 @@ mod tests {
         assert_eq!(svg.matches("which decides").count(), 1, "{svg}");
         assert_eq!(svg.matches("class=\"decides\"").count(), 1, "{svg}");
         assert_eq!(interval(&rows[3], (0.0, 1.0)), None);
+    }
+
+    #[test]
+    fn the_observed_share_in_words_is_on_the_side_of_its_target() {
+        let run = sample::run(1);
+        let row = |target: &str, observed: f64| {
+            let target = target.to_owned();
+            interval(
+                &CriterionResult { target, observed: Some(observed), ..run.evaluation.criteria[1].clone() },
+                (0.0, 1.0),
+            )
+        };
+        for (target, observed, said) in
+            [(">= 95%", 0.9496, "94.96 %"), (">= 95%", 0.95, "95.0 %"), ("<= 5%", 0.0504, "5.04 %")]
+        {
+            let svg = row(target, observed).expect("measured");
+            assert!(svg.contains(&format!("<title>Observed {said}, ")), "{svg}");
+        }
     }
 
     #[test]
