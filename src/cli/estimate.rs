@@ -1,9 +1,11 @@
 //! Output of `ragcheck list --estimate` below the trials.
 
 use crate::settings::price::dollars;
+use crate::stats::ALPHA;
 use crate::stats::percent::{Rounding, at_least, rounded};
+use crate::stats::power::fewest_cases;
 use crate::suite::evaluation::{Estimate, Money, Requests};
-use crate::trace::text::{line, plural, quote};
+use crate::trace::text::{count, line, plural, quote};
 use std::fmt::Write as _;
 
 /// The cost as text; `without` is the number of trials of cases without a recording.
@@ -52,13 +54,19 @@ pub(super) fn text(estimate: &Estimate) -> String {
         out,
         "\nIt could show, against another run of it ({}, {} each; 80 % power, 5 % two-sided)",
         plural(estimate.cases, "case"),
-        plural(estimate.repetitions, "repetition"),
+        plural(estimate.repetitions, "trial"),
     );
     for one in &estimate.visible {
         let what = if one.estimand == "population" { "cases not seen yet" } else { "these cases" };
         let declared = if one.declared { ", which the criteria are about" } else { "" };
         let said = one.difference.map_or_else(
-            || "no difference of two rates".to_owned(),
+            || match fewest_cases(ALPHA) {
+                fewest if (estimate.cases as u64) < fewest => {
+                    let cases = count(estimate.cases as u64, "case is", "cases are");
+                    format!("{cases} too few to show a difference, {fewest} are needed")
+                }
+                _ => "no difference of two rates".to_owned(),
+            },
             |seen| format!("a difference of {} points or more", rounded(seen * 100.0, 1, Rounding::Up)),
         );
         let _ = writeln!(out, "  for {what} (`{}`{declared}): {said}", one.estimand);

@@ -9,7 +9,7 @@ use super::summary::Measured;
 use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
 use crate::stats::population;
-use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
+use crate::stats::power::{Spread, smallest_visible_difference};
 
 /// The error probability of the bound on the loss, both ends together.
 const ALPHA: f64 = 0.05;
@@ -19,9 +19,6 @@ const FINEST: u64 = 1_000_000;
 
 /// The power at which a difference counts as visible.
 pub(super) const POWER: f64 = 0.8;
-
-/// Number of cases above which power uses the normal approximation alone.
-const EXACT_POWER_UP_TO: usize = 200;
 
 /// The figures of one criterion, paired.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,6 +33,8 @@ pub(super) struct Rates {
     pub b: (u64, u64),
     /// The common denominator of all differences, if not too large.
     pub scale: Option<u64>,
+    /// Repetitions of a case on both sides, the mean over the cases, rounded down.
+    pub repeats: u64,
 }
 
 /// Pairs the units of one criterion; cases without units on both sides are left out.
@@ -52,6 +51,7 @@ pub(super) fn rates(pairs: &[Pair<'_>], measured: &Measured) -> Rates {
         let one = units.iter().map(|paired| rate(paired.a)).sum::<f64>() / number;
         let other = units.iter().map(|paired| rate(paired.b)).sum::<f64>() / number;
         for paired in &units {
+            found.repeats += paired.repetitions;
             found.a = (found.a.0 + paired.a.0, found.a.1 + paired.a.1);
             found.b = (found.b.0 + paired.b.0, found.b.1 + paired.b.1);
             for n in [paired.a.1, paired.b.1] {
@@ -62,6 +62,7 @@ pub(super) fn rates(pairs: &[Pair<'_>], measured: &Measured) -> Rates {
         found.differences.push(if (other - one).abs() < 1e-12 { 0.0 } else { other - one });
         found.means = (found.means.0 + one, found.means.1 + other);
     }
+    found.repeats /= found.differences.len().max(1) as u64;
     let n = found.differences.len().max(1) as f64;
     found.means = (found.means.0 / n, found.means.1 / n);
     found
@@ -113,30 +114,24 @@ impl Rates {
     /// The smallest change of the rate detectable with 80 % power at the two-sided level `alpha`; `None` if there are
     /// too few cases for any.
     pub(super) fn visible(&self, alpha: f64) -> Option<f64> {
-        let n = self.differences.len();
-        let spread = normal_difference(&self.differences, alpha);
-        if n > EXACT_POWER_UP_TO {
-            return spread.filter(|visible| *visible > 0.0);
-        }
-        let (up, down) = self.discordant();
-        let discordant: f64 = self.differences.iter().map(|value| value.abs()).sum();
-        // Assumes that a case changes by as much as those that changed here, or entirely if none did.
-        let size = if up + down == 0 { 1.0 } else { discordant / (up + down) as f64 };
-        let exact = smallest_visible_difference(n as u64, up.min(down) as f64 / n.max(1) as f64, POWER, alpha)?;
-        Some((exact * size).max(spread.unwrap_or(0.0)).min(1.0))
+        let (cases, repeats) = (self.differences.len() as u64, self.repeats.max(1));
+        let varied = variance(&self.differences)?;
+        let rate = f64::midpoint(self.means.0, self.means.1);
+        // A repetition varies at most as it would if all cases had the same rate; that none varied here is no proof that
+        // none does, so one more counts as failed.
+        let seen = (varied * repeats as f64 / 2.0).min(rate * (1.0 - rate)).max(0.0);
+        let within = (seen + 0.5 / (cases * repeats + 1) as f64).min(0.25);
+        let between = (varied - 2.0 * within / repeats as f64).max(0.0);
+        smallest_visible_difference(cases, Spread { repeats, within, between }, POWER, alpha)
     }
 }
 
-/// The mean difference that so many values, spread like these, would have shown at the two-sided level `alpha`.
-pub(super) fn normal_difference(values: &[f64], alpha: f64) -> Option<f64> {
+/// Variance of some values, with divisor `n - 1`; `None` of fewer than two.
+pub(super) fn variance(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
-    if values.len() < 2 {
-        return None;
-    }
     let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let spread = Spread { between: variance, within_a: 0.0, within_b: 0.0 };
-    repeats_difference(spread, values.len() as u64, 1, POWER, alpha)
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| squares / (n - 1.0))
 }
 
 #[cfg(test)]
@@ -271,6 +266,35 @@ mod tests {
                 seen += u32::from(from(lost, 1).test(u64::from(run)).is_some_and(|tested| tested.p() <= level));
             }
             assert!(f64::from(seen) >= 0.75 * f64::from(RUNS), "{rows}: {seen} of {RUNS}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_several_repetitions_is_seen_four_times_in_five_by_another_comparison_of_the_same_agents() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        for (cases, repeats, rate) in
+            [(8, 3_u32, 0.95), (12, 3, 0.95), (20, 3, 0.8), (20, 5, 0.9), (20, 1, 0.95), (40, 3, 0.95)]
+        {
+            let mut compared = |lost: f64| {
+                let mut side = |rate: f64| -> Vec<f64> {
+                    let mut passed = || (0..repeats).filter(|_| rng.random_bool(rate)).count() as f64;
+                    (0..cases).map(|_| passed() / f64::from(repeats)).collect()
+                };
+                let (a, b) = (side(rate), side((rate - lost).max(0.0)));
+                let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
+                let differences = a.iter().zip(&b).map(|(a, b)| b - a).collect();
+                let repeats = u64::from(repeats);
+                Rates { means: (mean(&a), mean(&b)), repeats, ..from(differences, repeats) }
+            };
+            let (mut seen, mut told) = (0, 0);
+            for run in 0..300 {
+                let Some(visible) = compared(0.0).visible(0.05) else { continue };
+                told += 1;
+                seen += u32::from(compared(visible).test(run).is_some_and(|tested| tested.p() <= 0.05));
+            }
+            let share = f64::from(seen) / f64::from(told);
+            println!("{cases} x {repeats}, {rate}: {share:.2} of {told}");
+            assert!(told > 100 && share >= 0.75, "{cases} x {repeats}, {rate}: {seen} of {told}");
         }
     }
 

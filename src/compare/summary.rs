@@ -204,6 +204,8 @@ pub(super) struct Paired {
     pub a: (u64, u64),
     /// Successes and units under B.
     pub b: (u64, u64),
+    /// Repetitions that both have.
+    pub repetitions: u64,
     /// Repetitions that only A has, and that only B has.
     pub unpaired: (u64, u64),
 }
@@ -239,6 +241,7 @@ impl CaseFigures {
         for (number, one) in ours {
             match theirs.remove(&number) {
                 Some(other) => {
+                    paired.repetitions += 1;
                     paired.a = (paired.a.0 + one.0, paired.a.1 + one.1);
                     paired.b = (paired.b.0 + other.0, paired.b.1 + other.1);
                 }

@@ -1,9 +1,9 @@
 //! Turn times on both sides, paired by case: log ratios of case medians, so that an estimate is a factor.
 
 use super::pairing::Pair;
-use super::rates::normal_difference;
+use super::rates::{POWER, variance};
 use super::summary::CaseFigures;
-use crate::stats::power::fewest_cases;
+use crate::stats::power::smallest_visible_shift;
 use crate::stats::quantile;
 use crate::stats::signed_rank::{hodges_lehmann, shift_p};
 
@@ -96,8 +96,8 @@ impl Times {
     /// The smallest slowdown that would have been seen four times in five at the two-sided level `alpha`; `None` when
     /// the cases are too few, or when no case differs and nothing tells how much they vary.
     pub(super) fn visible(&self, alpha: f64) -> Option<f64> {
-        let enough = self.ratios.len() as u64 >= fewest_cases(alpha);
-        let visible = normal_difference(&self.ratios, alpha).filter(|_| enough)?;
+        let shift = smallest_visible_shift(self.ratios.len() as u64, POWER, alpha)?;
+        let visible = shift * variance(&self.ratios)?.sqrt();
         (visible > 0.0).then(|| visible.exp_m1())
     }
 }
@@ -106,6 +106,7 @@ impl Times {
 mod tests {
     use super::super::{pairing::pair, sample::summary};
     use super::*;
+    use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
     #[test]
     fn an_agent_that_is_quick_in_most_cases_and_hangs_in_a_quarter_is_not_shown_to_be_quicker() {
@@ -114,6 +115,25 @@ mod tests {
         let found = Times { ratios, ..Times::default() };
         assert!(found.test().is_some_and(|p| p > 0.05), "{:?}", found.test());
         assert!(found.interval(0.05).is_some_and(|(_, high)| high > 1.0), "{:?}", found.interval(0.05));
+    }
+
+    #[test]
+    fn a_slowdown_that_is_said_to_be_seen_is_seen_four_times_in_five_by_another_comparison() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        for cases in [6, 8, 10, 15, 30] {
+            let mut drawn = |slower: f64| {
+                // The sum of twelve is near the normal distribution, of variance 1.
+                let mut ratio = || slower + 0.2 * ((0..12).map(|_| rng.random_range(0.0..1.0)).sum::<f64>() - 6.0);
+                Times { ratios: (0..cases).map(|_| ratio()).collect(), ..Times::default() }
+            };
+            let mut seen = 0;
+            for _ in 0..400 {
+                let visible = drawn(0.0).visible(0.05).expect("enough");
+                seen += u32::from(drawn(visible.ln_1p()).test().is_some_and(|p| p <= 0.05));
+            }
+            println!("{cases} cases: {seen} of 400");
+            assert!(seen >= 300, "{cases} cases: {seen} of 400");
+        }
     }
 
     #[test]

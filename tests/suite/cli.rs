@@ -135,7 +135,11 @@ fn an_estimate_counts_requests_by_recordings_and_else_by_limits_and_says_what_co
     let sent = format!("  {model} model and {search} search requests in 1 trial, as in their recordings");
     assert!(outcome.stdout.contains(&sent), "{sent}:\n{}", outcome.stdout);
     assert!(outcome.stdout.contains("money: not measured"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("no difference of two rates"), "one case shows none: {}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("1 case is too few to show a difference, 6 are needed"),
+        "one case shows none: {}",
+        outcome.stdout
+    );
 
     let prices = "prices:\n  simulator/fernlight-sim: {input: 1000000, output: 0}\n";
     project.write("ragcheck.yaml", &format!("{}{prices}", project.read("ragcheck.yaml")));

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::scenario::criteria::{Estimand, Per};
 use crate::scenario::{Criterion, GateKind, resolve_metric};
 use crate::stats::percent::{Rounding, percent, rounded};
-use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
+use crate::stats::power::{Spread, smallest_visible_difference};
 use crate::stats::rate::units_for;
 use crate::stats::sample::{clusters_as_seen, clusters_for};
 use crate::stats::{ALPHA, Clusters, population};
@@ -20,17 +20,17 @@ use crate::trial::{Finished, Opened, lane_file, replay};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Probability of detecting a difference.
-pub(super) const POWER: f64 = 0.8;
-/// Share of cases that get worse by chance between two single runs.
-pub(super) const WORSE_BY_CHANCE: f64 = 0.02;
-/// Variance of one repetition, for a rate of 91 %.
-pub(super) const WITHIN: f64 = 0.08;
+const POWER: f64 = 0.8;
+/// Variance of a single run: 2 % of the cases get worse by chance between two of them.
+const WORSE_BY_CHANCE: f64 = 0.02;
+/// Variance of one of several repetitions, for a rate of 91 %.
+const WITHIN: f64 = 0.08;
 /// Variance of the true difference between unseen cases.
-pub(super) const BETWEEN: f64 = 0.01;
+const BETWEEN: f64 = 0.01;
 /// Trials replayed before their figures are read.
 const WINDOW: usize = 256;
 /// Largest number of failures searched for a deciding sample.
@@ -49,7 +49,7 @@ pub(crate) struct Deciding {
     pub units: f64,
     /// Number of conversations with these units; turns of one conversation are not independent.
     pub conversations: f64,
-    /// Number of cases with units; each variant counts.
+    /// Number of cases with units, as a comparison pairs them: variants of a case are averaged.
     pub cases: u64,
     /// Share of good units in the recordings.
     pub good: Option<f64>,
@@ -140,7 +140,8 @@ fn deciding_row(
     estimand: Estimand,
     family: u64,
 ) -> Deciding {
-    let (mut units, mut conversations, mut cases, mut seen) = (0.0, 0.0, 0, (0, 0));
+    let (mut units, mut conversations, mut rows_seen, mut seen) = (0.0, 0.0, 0_u32, (0, 0));
+    let mut cases = BTreeSet::new();
     let (mut clusters, mut own) = (Clusters::default(), 0.0);
     for case in &summary.cases {
         let Some(Counts { successes, n }) = case.units.get(&measured.key).copied().filter(|counts| counts.n > 0) else {
@@ -156,7 +157,9 @@ fn deciding_row(
         }
         units += n as f64 * scale;
         conversations += rows.len() as f64 * scale;
-        cases += 1;
+        rows_seen += 1;
+        let own_name = || format!("{}/{}", case.scenario, case.case);
+        cases.insert(if case.copy_of.is_empty() { own_name() } else { case.copy_of.clone() });
         own += good(successes, n) as f64 / n as f64;
         seen = (seen.0 + good(successes, n), seen.1 + n);
     }
@@ -166,8 +169,9 @@ fn deciding_row(
             (clusters.number() > 0).then(|| clusters.shares() / clusters.number() as f64)
         }
         Estimand::FixedSuite => (seen.1 > 0).then(|| seen.0 as f64 / seen.1 as f64),
-        Estimand::Population => (cases > 0).then(|| own / cases as f64),
+        Estimand::Population => (rows_seen > 0).then(|| own / f64::from(rows_seen)),
     };
+    let cases = cases.len() as u64;
     let needed = rule.and_then(|rule| rule.needed(&clusters));
     let needed_as_seen = rule.zip(good).and_then(|(rule, good)| rule.as_seen(&clusters, good));
     let share = conversations / trials.max(1) as f64;
@@ -183,7 +187,12 @@ fn deciding_row(
         trials: needed
             .filter(|_| share > 0.0 && estimand == Estimand::FixedSuite)
             .map(|needed| (needed as f64 / share).ceil() as u64),
-        difference: visible(cases, (units / cases.max(1) as f64) as u64, estimand, ALPHA / family.max(1) as f64),
+        difference: visible(
+            cases,
+            (conversations / cases.max(1) as f64) as u64,
+            estimand,
+            ALPHA / family.max(1) as f64,
+        ),
         family,
         sentence: String::new(),
     };
@@ -259,17 +268,12 @@ impl Rule {
     }
 }
 
-/// Smallest difference of two rates that `cases` cases of `units` units each detect at that two-sided level.
-pub(super) fn visible(cases: u64, units: u64, estimand: Estimand, level: f64) -> Option<f64> {
+/// Smallest difference of two rates that a comparison of `cases` cases of `repeats` conversations each detects at that
+/// two-sided level.
+pub(super) fn visible(cases: u64, repeats: u64, estimand: Estimand, level: f64) -> Option<f64> {
     let between = if estimand == Estimand::Population { BETWEEN } else { 0.0 };
-    let spread = Spread { between, within_a: WITHIN, within_b: WITHIN };
-    let difference = match (units, estimand) {
-        (0, _) => None,
-        // Single units use McNemar's test, which makes no statement about unseen cases.
-        (1, Estimand::FixedSuite) => smallest_visible_difference(cases, WORSE_BY_CHANCE, POWER, level),
-        _ => repeats_difference(spread, cases, units, POWER, level),
-    };
-    difference.filter(|seen| *seen < 1.0)
+    let within = if repeats == 1 { WORSE_BY_CHANCE } else { WITHIN };
+    smallest_visible_difference(cases, Spread { repeats, within, between }, POWER, level)
 }
 
 fn sentence(row: &Deciding, measured: &Measured, written: Option<&Criterion>, estimand: Estimand) -> String {

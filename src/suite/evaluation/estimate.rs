@@ -60,9 +60,9 @@ pub(crate) struct Estimate {
     pub alike: Requests,
     /// Trials of cases without recordings: an upper limit.
     pub bounded: Requests,
-    /// Number of cases; each variant counts.
+    /// Number of cases, as a comparison pairs them: variants of a case are averaged.
     pub cases: usize,
-    /// Smallest number of repetitions of a case.
+    /// Smallest number of trials of a case: its repetitions in all variants.
     pub repetitions: usize,
     /// Number of turns in all trials.
     pub turns: usize,
@@ -90,10 +90,13 @@ pub(crate) fn estimate(opened: &Opened, plan: &Plan) -> Estimate {
         known.entry((trial.scenario, trial.case)).or_default().extend(counted);
     }
     let (mut recorded, mut alike, mut bounded) = (Requests::default(), Requests::default(), Requests::default());
-    let mut repetitions: BTreeMap<(usize, usize, &str), usize> = BTreeMap::new();
+    // Cases not seen yet are no other ones where they repeat an earlier one.
+    let first = (plan.criteria.estimand == Estimand::Population).then(|| plan.first_alike()).unwrap_or_default();
+    let mut repetitions: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for ((trial, counted), turns) in plan.trials.iter().zip(&counted).zip(&turns) {
         if trial.lane.arm == Arm::Main {
-            *repetitions.entry((trial.scenario, trial.case, &trial.lane.variant)).or_default() += 1;
+            let own = (trial.scenario, trial.case);
+            *repetitions.entry(first.get(&own).map_or(own, |place| (usize::MAX, *place))).or_default() += 1;
         }
         let like = known.get(&(trial.scenario, trial.case)).filter(|like| !like.is_empty());
         let (sum, (model, search)) = match (counted, like) {
@@ -176,10 +179,14 @@ mod tests {
             let found = visible(cases, repetitions, Estimand::FixedSuite);
             (found[0].difference, found[1].difference)
         };
-        let (fixed, population) = seen(40, 5);
-        assert!(fixed < population && seen(40, 10).0 < fixed);
-        assert!(population.is_some_and(|seen| (seen - 0.091).abs() < 5e-4), "the published table: {population:?}");
-        assert_eq!(seen(3, 1).0, None, "three discordant pairs show nothing");
+        for (cases, repetitions) in [(40, 5), (10, 1), (10, 3), (8, 3), (60, 1)] {
+            let (fixed, population) = seen(cases, repetitions);
+            assert!(fixed.is_some() && population.is_none_or(|seen| Some(seen) > fixed), "{cases} x {repetitions}");
+        }
+        assert!(seen(40, 10).0 < seen(40, 5).0);
+        for repetitions in [1, 5, 20] {
+            assert_eq!(seen(3, repetitions), (None, None), "three cases show nothing, however often they run");
+        }
         assert!(seen(60, 1).0.is_some_and(|seen| seen > 0.1 && seen < 0.25), "{:?}", seen(60, 1));
     }
 }
