@@ -88,7 +88,8 @@ pub struct ComparedCriterion {
     /// Its two-sided interval at `level`: the differences that the test does not reject. It contains 0 exactly when
     /// no difference is claimed.
     pub interval: Option<Span>,
-    /// The least gain supported at 97.5 %, one-sided: negative if a loss is not excluded.
+    /// The least gain supported at 97.5 %, one-sided, or at the level of `interval` if that allows for a larger loss; negative
+    /// if a loss is not excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
     /// Name of the test.

@@ -91,6 +91,9 @@ impl Tested {
                 row.visible = times.visible(first);
             }
         }
+        // "Not worse" is claimed at no lower level than that of the interval in the same sentence.
+        let end = row.interval.map(|Span { low, high }| if row.fewer_is_better { -high } else { low });
+        row.least = row.least.map(|least| end.map_or(least, |end| least.min(end)));
         row.finding = finding(&row, margin);
         row.sentence = sentences::sentence(&row, margin_of(row.scale, margin));
         row
@@ -284,6 +287,37 @@ mod tests {
         assert_eq!(gated.p_adjusted, gated.p, "turn times are not gated here");
         assert!((free.p_adjusted.expect("p") - 6.0 / 256.0).abs() < 1e-12, "three rows are explored");
         assert_eq!((time.p, time.finding), (None, Finding::NoDiscordance));
+    }
+
+    #[test]
+    fn nothing_is_not_worse_whose_interval_in_the_same_sentence_reaches_beyond_the_margin() {
+        let names: Vec<String> = (0..40).map(|index| format!("c{index}")).collect();
+        let mut seen = 0;
+        for lost in 0..12_u64 {
+            let run = |second: bool| {
+                let rows = names.iter().map(|name| (name.as_str(), 1, 1)).collect::<Vec<_>>();
+                let mut run = summary("run", &rows);
+                run.criteria = (0..5).map(|key| Measured { key: format!("C{key}"), ..cases_row() }).collect();
+                for (place, case) in (0..).zip(&mut run.cases) {
+                    let noise = (place * 37 + lost * 11) % 19;
+                    case.turn_us = Some(1_000_000 + if second { noise * 25_000 } else { 200_000 });
+                    let mut units = case.repetitions[super::super::CASES].clone();
+                    units.iter_mut().for_each(|one| one.successes = u64::from(!second || place >= lost / 4));
+                    (0..5).for_each(|key| drop(case.repetitions.insert(format!("C{key}"), units.clone())));
+                }
+                run.criteria[0].limit_us = Some(10_000_000);
+                run
+            };
+            for row in rows(&run(false), &run(true), &mut Vec::new()) {
+                let Some(Span { low, high }) = row.interval.filter(|_| row.finding == Finding::NotWorse) else {
+                    continue;
+                };
+                let (worst, margin) = if row.fewer_is_better { (-high, 0.10) } else { (low, 0.02) };
+                assert!(worst > -margin && row.least.is_some_and(|least| least <= worst), "{}", row.sentence);
+                seen += 1;
+            }
+        }
+        assert!(seen > 0, "a test of nothing");
     }
 
     #[test]

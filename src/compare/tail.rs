@@ -56,10 +56,18 @@ pub(super) fn tail(pairs: &[Pair<'_>]) -> Tail {
         found.uneven |= run.iter().copied().filter(unpaired).any(|(a, b)| a.trials != b.trials);
         found.cases.push((ours, theirs));
     }
+    // Exchanges are drawn for the cases in this order, which must not be that of the lines of a log.
+    found.cases.sort_by_cached_key(|(a, b)| [a, b].map(|times| sorted(times)));
     if found.not_kept {
         found = Tail { not_kept: true, ..Tail::default() };
     }
     found
+}
+
+fn sorted(times: &[u64]) -> Vec<u64> {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted
 }
 
 /// A time of microseconds in seconds; `None` for a turn without an answer.
@@ -123,11 +131,7 @@ impl Tail {
         let value = |bounded: Option<Bounded>| bounded.and_then(|bounded| seconds(bounded.value));
         let p = self.exchanged(seed);
         let changed = |which: fn(&u64, &u64) -> bool| {
-            let quantile = |times: &Vec<u64>| {
-                let mut sorted = times.clone();
-                sorted.sort_unstable();
-                nearest_rank(&sorted, Q)
-            };
+            let quantile = |times: &[u64]| nearest_rank(&sorted(times), Q);
             let each = self.cases.iter().filter_map(|(a, b)| quantile(a).zip(quantile(b)));
             each.filter(|(a, b)| which(a, b)).count() as u64
         };
@@ -294,6 +298,18 @@ mod tests {
         }
         assert!(alarms <= 8, "{alarms} of 60");
         assert_eq!(not_worse, 0);
+    }
+
+    #[test]
+    fn p_does_not_depend_on_the_order_of_the_cases() {
+        let (a, b) = (run(40, 2), run(40, 6));
+        let turned = |run: &super::super::Summary, by: usize| {
+            let mut turned = run.clone();
+            turned.cases.rotate_left(by);
+            turned
+        };
+        let p = |by: usize, other: usize| row(&turned(&a, by), &turned(&b, other)).p.expect("a change");
+        assert!([(3, 0), (0, 11), (5, 30)].into_iter().all(|(by, other)| p(by, other).total_cmp(&p(0, 0)).is_eq()));
     }
 
     #[test]

@@ -156,6 +156,9 @@ fn count(differences: &[f64], scale: u64) -> Option<Subsets> {
 }
 
 fn draw(differences: &[f64], seed: u64) -> Subsets {
+    // Signs drawn for the values, not for the places that cases happen to have in a log.
+    let mut differences = differences.to_vec();
+    differences.sort_by(f64::total_cmp);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut one = || {
         let taken = differences.iter().filter(|_| rng.random_bool(0.5));
@@ -238,6 +241,16 @@ mod tests {
     fn the_observed_signs_are_one_of_those_drawn() {
         let found = PairedShift::new(&[1.0; 40], None, 1).expect("differences");
         assert!(!found.is_exact() && (found.p() - 2.0 / 10_000.0).abs() < 1e-9, "{}", found.p());
+    }
+
+    #[test]
+    fn drawn_signs_do_not_depend_on_the_order_of_the_differences() {
+        let differences: Vec<f64> = (0..30).map(|case| f64::from(case * case % 17) / 7.1 - 0.9).collect();
+        let shifted = |by: usize| {
+            let turned: Vec<f64> = differences.iter().cycle().skip(by).take(30).copied().collect();
+            PairedShift::new(&turned, None, 1).expect("differences").p()
+        };
+        assert!([1, 7, 20].into_iter().all(|by| shifted(by).total_cmp(&shifted(0)).is_eq()));
     }
 
     #[test]
