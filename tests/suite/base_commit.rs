@@ -43,3 +43,18 @@ fn a_changed_recording_beside_the_project_is_named() {
     let changed = run();
     assert!(changed.stdout.contains("1 recording CHANGED since "), "{}{}", changed.stdout, changed.stderr);
 }
+
+#[test]
+fn an_edited_prompt_that_recordings_share_is_named() {
+    let project = Project::starter();
+    commit(&project);
+    let blobs = std::fs::read_dir(project.path("recordings/questions/blobs")).expect("shared prompts");
+    let mut blobs: Vec<_> = blobs.map(|entry| entry.expect("an entry").path()).collect();
+    blobs.sort();
+    let text = std::fs::read_to_string(&blobs[0]).expect("a prompt");
+    std::fs::write(&blobs[0], format!("{text} Be brief.")).expect("written");
+    let run = project.run(&["run", "--base-commit", "HEAD", "--report-dir", "r"]);
+    assert!(run.stdout.contains("1 recording CHANGED since "), "{}{}", run.stdout, run.stderr);
+    let name = blobs[0].file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(run.stdout.contains(&format!("questions/blobs/{name}")), "{name}: {}", run.stdout);
+}

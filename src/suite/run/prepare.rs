@@ -1,5 +1,6 @@
 //! What a run is before its first trial: its plan, what is opened for it, and trials of earlier runs.
 
+use crate::cassette::blobs_dir;
 use crate::grader;
 use crate::plan::{self, Plan, Selection};
 use crate::platform::{files, secrets};
@@ -156,7 +157,13 @@ impl Suite {
             .filter(|entry| !entry.is_folder)
             .filter_map(|entry| Some(format!("{}/{}", grader::FOLDER, entry.path.file_name()?.to_string_lossy())));
         let starts = recordings::start_lanes(plan, Path::new("")).into_iter().map(|lane| format!("{}.yaml", lane.name));
-        let others = designs.chain(starts).chain(gradings).filter(|file| is_changed(file));
+        // Prompts and tools that recordings share are parts of each of them.
+        let folders = plan.scenarios.iter().map(|scenario| scenario.name.as_str()).chain([grader::FOLDER]);
+        let shared = folders.flat_map(|name| {
+            let files = files::entries(blobs_dir(&folder, name)).unwrap_or_default().into_iter();
+            files.filter_map(move |entry| Some(format!("{name}/blobs/{}", entry.path.file_name()?.to_string_lossy())))
+        });
+        let others = designs.chain(starts).chain(gradings).chain(shared).filter(|file| is_changed(file));
         Some(plan::ChangedRecordings { base: name.clone(), trials: lanes.chain(others).collect() })
     }
 
