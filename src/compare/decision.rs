@@ -21,7 +21,7 @@ pub(super) fn nothing_compared(rows: &[ComparedCriterion]) -> bool {
 pub(crate) enum Decision {
     /// B is worse in one of them: do not ship it.
     Worse,
-    /// B is better in one of them, and a loss is excluded or not seen in the others: ship it.
+    /// B is better in one of them, and in the others a loss is excluded or no case changed: ship it.
     Better,
     /// A difference can be neither shown nor excluded.
     Undecided,

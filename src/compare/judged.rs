@@ -177,8 +177,8 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested 
     if found.unanswered > 0 {
         let cases = count(found.unanswered, "case", "cases");
         notes.push(format!(
-            "{TURN_TIME}: in {cases}, half of the turns got no answer on one side or both; such a side counts as the slower \
-             one, with a million times the time"
+            "{TURN_TIME}: in {cases}, half of the turns got no answer on one side or both: one such side is slower than any \
+             time, two are equal"
         ));
     }
     let cases = found.ratios.len() as u64;

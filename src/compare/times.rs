@@ -9,6 +9,8 @@ use crate::stats::signed_rank::{hodges_lehmann, shift_p};
 
 /// How many times as slow a turn without an answer counts, as a logarithm: more than any two answers differ.
 const NO_ANSWER: f64 = 13.8;
+/// The largest change that is shown, as a share: what is beyond it comes of turns without an answer.
+const MOST: f64 = 99.99;
 
 /// The times of both sides, paired.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -54,12 +56,12 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
 }
 
 /// The median times of a case under A and under B, over the repetitions that both have, in microseconds, `u64::MAX` for that
-/// of a turn without an answer; `None` where they have none in common, or asked nothing.
+/// of a turn without an answer; `None` where they have none in common, or one did not record them.
 fn medians_of(a: &CaseFigures, b: &CaseFigures) -> Option<(u64, u64)> {
     if a.times.is_empty() || b.times.is_empty() {
-        let asked = |one: &CaseFigures| one.usage.as_ref().is_none_or(|usage| usage.turns > 0);
-        let of = |one: &CaseFigures| one.turn_us.unwrap_or(u64::MAX);
-        return (asked(a) && asked(b)).then(|| (of(a), of(b)));
+        let has_times = |one: &CaseFigures| one.usage.as_ref().is_some_and(|usage| !usage.turns_us.is_empty());
+        let of = |one: &CaseFigures| one.turn_us.or_else(|| has_times(one).then_some(u64::MAX));
+        return of(a).zip(of(b));
     }
     let (mut ours, mut theirs) = a.paired_times(b)?;
     let of = |times: &mut [u64]| {
@@ -90,14 +92,15 @@ impl Times {
     /// The interval of the change at the two-sided level `alpha`.
     pub(super) fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
         let (low, high) = hodges_lehmann(&self.ratios, alpha)?.interval?;
-        Some((low.exp_m1(), high.exp_m1()))
+        Some((low.exp_m1().min(MOST), high.exp_m1().min(MOST)))
     }
 
     /// The smallest slowdown that would have been seen four times in five at the two-sided level `alpha`; `None` when
     /// the cases are too few, or when no case differs and nothing tells how much they vary.
     pub(super) fn visible(&self, alpha: f64) -> Option<f64> {
         let shift = smallest_visible_shift(self.ratios.len() as u64, POWER, alpha)?;
-        let visible = shift * variance(&self.ratios)?.sqrt();
+        let answered: Vec<f64> = self.ratios.iter().copied().filter(|ratio| ratio.abs() < NO_ANSWER).collect();
+        let visible = shift * variance(&answered)?.sqrt();
         (visible > 0.0).then(|| visible.exp_m1())
     }
 }
@@ -149,9 +152,13 @@ mod tests {
     #[test]
     fn a_case_without_an_answer_is_slower_than_any_other() {
         let rows = [("one", 1, 1), ("two", 1, 1)];
-        let (a, mut b) = (summary("a", &rows), summary("b", &rows));
+        let (mut a, mut b) = (summary("a", &rows), summary("b", &rows));
         b.cases[0].turn_us = None;
-        b.cases[1].turn_us = Some(4_000_000);
+        assert_eq!(times(&pair(&a, &b).pairs).ratios.len(), 1, "an older build recorded no times");
+        for (case, time) in [(0, u64::MAX), (1, 4_000_000)] {
+            a.cases[case].times = [(1, vec![2_000_000])].into();
+            b.cases[case].times = [(1, vec![time])].into();
+        }
         let found = times(&pair(&a, &b).pairs);
         assert_eq!((found.ratios.len(), found.unanswered), (2, 1));
         assert!((found.ratios[0] - NO_ANSWER).abs() < 1e-9 && (found.ratios[1] - 2.0_f64.ln()).abs() < 1e-9);

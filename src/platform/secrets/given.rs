@@ -8,10 +8,10 @@ use percent_encoding::percent_decode_str;
 /// Words of a header's name that mark its value as one that proves who asks.
 const WORDS: [&str; 9] = ["token", "auth", "authorization", "session", "jwt", "secret", "apikey", "csrf", "xsrf"];
 /// Words in names of headers and cookies that say who asks, how, or where there is more.
-const OF_OTHERS: [&str; 10] =
-    ["page", "next-token", "cursor", "continuation", "realm", "username", "method", "type", "scheme", "expires"];
-/// What the name of a session's cookie has in it: `PHPSESSID`, `AuthSession`, `XSRF-TOKEN`.
-const OF_SESSIONS: [&str; 6] = ["sess", "token", "auth", "jwt", "csrf", "xsrf"];
+const OF_OTHERS: [&str; 11] =
+    ["page", "next", "cursor", "continuation", "realm", "user", "username", "method", "type", "scheme", "expires"];
+/// What the name of a cookie like a session's has in it: `AuthToken`, `XSRF-TOKEN`.
+const OF_SESSIONS: [&str; 5] = ["token", "auth", "jwt", "csrf", "xsrf"];
 /// Attributes of a cookie that a recording keeps.
 const KEPT: [&str; 5] = ["path", "httponly", "samesite", "max-age", "expires"];
 /// Shorter values are words and numbers that any text may hold.
@@ -59,13 +59,9 @@ pub(crate) fn cookies(header: &str) -> impl Iterator<Item = String> {
 /// Whether the name of a cookie is that of a session.
 fn names_session(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    let is_of_session = OF_SESSIONS.iter().any(|word| lower.contains(word)) || lower.ends_with("sid");
-    is_of_session && !is_of_others(&lower)
-}
-
-/// Whether a name in lower case has a word that says it is no secret: `x-auth-user`, but not `user_session`.
-fn is_of_others(name: &str) -> bool {
-    name.ends_with("user") || OF_OTHERS.iter().any(|word| name.contains(word))
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    // `user_session` and `next-auth.session-token` are sessions, `auth_user_id` is none.
+    lower.contains("sess") || lower.ends_with("sid") || has(&OF_SESSIONS) && !has(&OF_OTHERS)
 }
 
 /// A `Set-Cookie` with a placeholder as its value and the attributes that are known. A date on which it would end while the
@@ -87,8 +83,10 @@ fn cookie(value: &str) -> String {
 
 /// Whether a header gives a token by its name. The sessions of MCP are opened anew for each replay.
 fn is_token(name: &str) -> bool {
-    let is_secret = name.split(['-', '_', '.']).any(|word| WORDS.contains(&word));
-    is_secret && name != "mcp-session-id" && !is_of_others(name)
+    let words = || name.split(['-', '_', '.']);
+    name != "mcp-session-id"
+        && words().any(|word| WORDS.contains(&word))
+        && !words().any(|word| OF_OTHERS.contains(&word))
 }
 
 fn is_long(value: &str) -> bool {
@@ -126,8 +124,8 @@ mod tests {
             ("www-authenticate", digest, Some(digest)),
             ("www-authenticate", "Basic realm=\"the library\"", Some("Basic realm=\"the library\"")),
             ("www-authenticate", "Negotiate", Some("Negotiate")),
-            ("x-user-token", "abc", Some("[redacted:x-user-token]")),
-            ("x-auth-user", "abc", None),
+            ("x-auth-user-id", "abc", None),
+            ("x-pagerduty-token", "abc", Some("[redacted:x-pagerduty-token]")),
             ("x-next-page-token", "abc", None),
             ("x-amz-next-token", "abc", None),
             ("x-request-id", "abc", None),
@@ -153,7 +151,7 @@ mod tests {
         let known: Vec<_> = given(&headers).collect();
         let wanted = [("cookie", "c2Vzc2lvbi0xMjM0"), ("x-auth-token", "eyJ0b2tlbiI6MX0")];
         assert_eq!(known, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let sent = "theme=dark-mode-2026; connect.sid=s%3AEnc0ded1.abc; tenant=acme-2024-eu; auth_method=password-2024; \
+        let sent = "theme=dark-mode-2026; connect.sid=s%3AEnc0ded1.abc; tenant=acme-2024-eu; auth_method=password-2024; auth_user_id=customer-00123; \
             next-auth.session-token=eyJuZXh0IjoxfQ; user_session=Wm9lIHdhcyBoZXJlIDE";
         let wanted = ["s%3AEnc0ded1.abc", "s:Enc0ded1.abc", "eyJuZXh0IjoxfQ", "Wm9lIHdhcyBoZXJlIDE"];
         assert_eq!(cookies(sent).collect::<Vec<_>>(), wanted);

@@ -78,7 +78,7 @@ pub(super) fn remark(unnamed: &[&str]) -> Option<String> {
 pub(super) fn ungraded(number: usize, graded: usize) -> Option<String> {
     (number > 0 && graded > 0).then(|| {
         let (of, have) = (plural(number, "conversation"), if number == 1 { "has" } else { "have" });
-        format!("{of} {have} no grade that is a number, beside {graded} with one, and no expectation: NOT_MEASURED")
+        format!("{of} {have} no grade that is a number, beside {graded} with one, and no expectation")
     })
 }
 

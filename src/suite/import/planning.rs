@@ -108,8 +108,11 @@ pub(super) fn imported(
         matching::expect_of_all_turns(&mut resolved[case], agent);
     }
     let expected = !rewards.is_empty() || resolved.iter().any(ResolvedCase::expects_something);
-    let open = |one: &&PlannedTrial| !rewards.contains_key(&one.id) && !resolved[one.case].expects_something();
-    let ungraded = matching::ungraded(trials.iter().filter(open).count(), rewards.len());
+    let open = |(one, trace): &(&PlannedTrial, &Trace)| {
+        let is_judged = rewards.contains_key(&one.id) || resolved[one.case].expects_something();
+        !is_judged && trace.end == TrialEnd::Completed
+    };
+    let ungraded = matching::ungraded(trials.iter().zip(&traces).filter(open).count(), rewards.len());
     let unnamed = agent.map(|agent| matching::unnamed(agent, &cases)).unwrap_or_default();
     let gates = agent.map(|agent| match &agent.gates {
         // Otherwise a misspelt name would switch off all expectations.
@@ -318,7 +321,7 @@ mod tests {
         let mut ungraded = conversation("b", None);
         ungraded["reward"] = Value::Null;
         let read = import(&json!([conversation("a", None), ungraded, conversation("c", None)])).expect("a file");
-        let told = "1 conversation has no grade that is a number, beside 2 with one, and no expectation: NOT_MEASURED";
+        let told = "1 conversation has no grade that is a number, beside 2 with one, and no expectation";
         assert_eq!((read.plan.rewards.len(), read.remarks), (2, vec![told.to_owned()]));
         let mut other = conversation("b", None);
         other["reward"] = Value::Null;

@@ -110,7 +110,7 @@ fn published(item: Value) -> Record {
     };
     let mut record = Record::of(Ok(turns));
     if let Some(reward) = trace.reward.filter(|reward| !(0.0..=1.0).contains(reward)) {
-        record.messages = Err(TraceMistake::new("reward", format!("is {reward}, not 0 to 1")).into());
+        record.messages = Err(TraceMistake::new("reward", format!("is {reward:?}, not 0 to 1")).into());
     }
     if trace.recorded_at.as_ref().is_some_and(|at| at.parse::<jiff::Timestamp>().is_err()) {
         record.messages = Err(TraceMistake::new("recorded_at", "is not a time in RFC 3339").into());
