@@ -223,8 +223,9 @@ fn seed(a: &Summary, b: &Summary) -> u64 {
     let mut hash = Sha256::new();
     for side in [a, b] {
         // What is drawn is of rates: a baseline that kept no tokens and times is drawn alike.
-        let rates: Vec<CaseFigures> =
+        let mut rates: Vec<CaseFigures> =
             side.cases.iter().map(|case| CaseFigures { usage: None, ..case.clone() }).collect();
+        rates.sort_by(|a, b| (&a.scenario, &a.case, &a.variant).cmp(&(&b.scenario, &b.case, &b.variant)));
         // Figures are numbers and strings, so serialisation cannot fail.
         hash.update(serde_json::to_vec(&rates).unwrap_or_default());
     }
