@@ -26,6 +26,7 @@ mod search;
 mod sentences;
 mod server;
 mod situation;
+mod structured;
 
 pub use behaviour::Behaviour;
 pub(crate) use behaviour::schema;

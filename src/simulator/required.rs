@@ -62,6 +62,11 @@ pub(super) fn filled(given: Value, schema: &Value, words: &Words<'_>) -> Value {
     Value::Object(arguments)
 }
 
+/// A value that a schema allows.
+pub(super) fn of_schema(schema: &Value, words: &Words<'_>) -> Value {
+    value("", schema, schema, words, DEEPEST)
+}
+
 fn add_required(arguments: &mut Map<String, Value>, schema: &Value, root: &Value, words: &Words<'_>, depth: usize) {
     for name in names(schema) {
         if !arguments.contains_key(name) {

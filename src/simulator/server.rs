@@ -11,7 +11,7 @@
 use super::api::{self, Api};
 use super::behaviour::{self, Behaviour, Caller, FailTimes, Pace};
 use super::dice::Dice;
-use super::{aliases, embed, judge, managed, model, perplexity, search};
+use super::{aliases, embed, judge, managed, model, perplexity, search, structured};
 use crate::platform::clock::Clock;
 use crate::platform::lock::lock;
 use crate::platform::loopback;
@@ -281,6 +281,7 @@ async fn complete(
         _ => model::complete(&server.behaviour.model, seed, &prompt),
     };
     aliases::outward(&tools, &mut outcome.completion);
+    structured::fit(&mut outcome.completion, &document, &request.messages);
     let key = |kind: &str| format!("model/{kind}/{}/{}", caller.seed, request.messages.len());
     let brief = outcome.latency / 8;
     if server.fails(key("429"), FailTimes::Count(outcome.rate_limited)) {
