@@ -2,11 +2,18 @@
 
 import json
 import os
+import re
 import unittest
 import urllib.error
 import urllib.request
 
 import pytest
+
+
+# Characters of a case's name, with room for the digest of letters beside a to z.
+LONGEST_NAME = 90
+# Tests by the names of their cases.
+BEGUN = {}
 
 
 class Case:
@@ -56,6 +63,24 @@ def pytest_runtest_makereport(item, call):
         item.ragcheck_raised = f"{call.excinfo.typename}: {call.excinfo.value}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Gives tests of one name in several files or classes the names of these too, before any is deselected."""
+    named = {}
+    for item in items:
+        if "ragcheck_case" in getattr(item, "fixturenames", ()):
+            named.setdefault(item.name, {})[item.nodeid] = item
+    for tests in named.values():
+        for nodeid, item in tests.items():
+            item.ragcheck_name = nodeid[-LONGEST_NAME:] if len(tests) > 1 else item.name
+
+
+def begun_twice(node, name):
+    """The other test whose case has the name of this one, as ragcheck reads names; keeps this one."""
+    other = BEGUN.setdefault(re.sub("[^a-z0-9]+", "-", name.lower()).strip("-"), node.nodeid)
+    return None if other == node.nodeid else other
+
+
 @pytest.fixture
 def ragcheck_case(request, monkeypatch):
     """Begins a case of the test's name and points the clients of its agent to its recording; ends it with the answer."""
@@ -64,11 +89,15 @@ def ragcheck_case(request, monkeypatch):
         yield case
         return
     problem = None
+    name = getattr(request.node, "ragcheck_name", request.node.name)
+    other = begun_twice(request.node, name)
     try:
-        begun = send("/cases", {"name": request.node.name})
+        begun = send("/cases", {"name": name})
     except Refused as refused:
         begun, = refused.args
         problem = begun["error"]
+        if other and "id" not in begun:
+            problem += f" (the tests {other} and {request.node.nodeid})"
         # A case without a recording is no failure of a test that skips.
         if "id" not in begun:
             pytest.fail(problem, pytrace=False)
