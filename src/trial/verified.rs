@@ -14,8 +14,12 @@ use crate::cassette::{Cassette, Header, LocalTimes};
 use crate::flow::external::{CRASHED, NO_REPLY};
 use crate::platform::secrets::Redactor;
 use crate::trace::{Event, Trace, TrialEnd, TrialError, TrialErrorKind};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Beginning of the difference of two traces whose steps are the same.
+const ANOTHER_ORDER: &str = "the same requests came in another order";
 
 /// A live trial, with what its recording will hold besides the exchanges.
 pub(super) struct Draft<'t> {
@@ -70,6 +74,12 @@ where
             let cut = format!("your agent broke off {asked} before it was answered, and a replay cannot repeat that");
             detail.insert(0, std::mem::replace(&mut message, cut));
             detail.push("let its client wait longer, or record it with a service that answers sooner".to_owned());
+        } else if trial.planned.is_external() && difference.starts_with(ANOTHER_ORDER) {
+            detail.push(
+                "its agent sends requests at once, or in an order of chance (of a set, of threads): record this case again; if it \
+                 happens often, let the agent send the second request when the first is under way or answered"
+                    .to_owned(),
+            );
         } else if trial.planned.is_external() {
             let usual = "values that the agent generates per run (dates, ids) are declared in `vars`";
             detail.extend((!difference.contains(MINTED)).then(|| usual.to_owned()));
@@ -132,6 +142,12 @@ fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
     let (ours, theirs) = (by_conversation(live), by_conversation(replayed));
     for (conversation, events) in &ours {
         let others = theirs.get(conversation).map_or(&[][..], Vec::as_slice);
+        if let Some(step) = reordered(events, others) {
+            return Some(format!(
+                "{ANOTHER_ORDER} (conversation {conversation}, from step {step} of {})",
+                events.len()
+            ));
+        }
         for (index, event) in events.iter().enumerate() {
             if others.get(index) != Some(event) {
                 let other = others.get(index).cloned().unwrap_or_default();
@@ -145,22 +161,33 @@ fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
     None
 }
 
-fn by_conversation(trace: &Trace) -> BTreeMap<u32, Vec<serde_json::Value>> {
-    let mut events: BTreeMap<u32, Vec<serde_json::Value>> = BTreeMap::new();
+/// Number of the first event that differs, if the events are the same ones in another order.
+fn reordered(events: &[Value], others: &[Value]) -> Option<usize> {
+    let sorted = |events: &[Value]| {
+        let mut all: Vec<String> = events.iter().map(Value::to_string).collect();
+        all.sort_unstable();
+        all
+    };
+    let first = events.iter().zip(others).position(|(one, other)| one != other)?;
+    (sorted(events) == sorted(others)).then_some(first + 1)
+}
+
+fn by_conversation(trace: &Trace) -> BTreeMap<u32, Vec<Value>> {
+    let mut events: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
     for event in &trace.events {
         events.entry(event.conversation).or_default().push(timeless(event));
     }
     events
 }
 
-fn timeless(event: &Event) -> serde_json::Value {
-    fn strip(value: &mut serde_json::Value) {
+fn timeless(event: &Event) -> Value {
+    fn strip(value: &mut Value) {
         match value {
-            serde_json::Value::Object(map) => {
+            Value::Object(map) => {
                 map.retain(|key, _| !key.ends_with("_us"));
                 map.values_mut().for_each(strip);
             }
-            serde_json::Value::Array(items) => items.iter_mut().for_each(strip),
+            Value::Array(items) => items.iter_mut().for_each(strip),
             _ => {}
         }
     }
@@ -170,7 +197,29 @@ fn timeless(event: &Event) -> serde_json::Value {
     if let Some(failed) = value.pointer_mut("/what/turn_ended/outcome/failed")
         && [CRASHED, NO_REPLY].iter().any(|kind| failed["kind"] == *kind)
     {
-        failed["message"] = serde_json::Value::Null;
+        failed["message"] = Value::Null;
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn steps_in_another_order_are_told_from_other_steps() {
+        let steps = |names: &str| names.chars().map(|name| json!({"what": {"model_called": name}})).collect::<Vec<_>>();
+        for (live, replayed, from) in [
+            ("abc", "acb", Some(2)),
+            ("aab", "aba", Some(2)),
+            ("abc", "abc", None),
+            ("abc", "abd", None),
+            ("abc", "ab", None),
+            ("ab", "abc", None),
+            ("aab", "abb", None),
+        ] {
+            assert_eq!(reordered(&steps(live), &steps(replayed)), from, "{live} {replayed}");
+        }
+    }
 }
