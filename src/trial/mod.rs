@@ -50,7 +50,7 @@ pub(crate) use model::ModelAccess;
 pub use opened::Opened;
 pub(crate) use opened::{Strike, Trial};
 pub(crate) use outcome::Finished;
-pub(crate) use proxy::{MCP_ERROR, MCP_MOUNT, is_server_name};
+pub(crate) use proxy::{MCP_ERROR, MCP_MOUNT, is_server_name, unsent_key};
 pub(crate) use recording::{Recorder, RecordingError, Subject};
 pub use replay::replay;
 pub(crate) use replay::{first_request, searches_another};

@@ -7,7 +7,7 @@ use crate::platform::secrets;
 use crate::provider::EXACT;
 use crate::scenario::external::OPENAI_SHAPE;
 use crate::transport::{HttpRequest, HttpResponse, Passed, Service, TransportError};
-use crate::trial::Contact;
+use crate::trial::{Contact, unsent_key};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -145,6 +145,9 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
         (Some(met), _) if !met.passed.is_empty() => Ok(met),
         _ if let Some(why) = unread => Err(Unmet::Agent(why)),
         (Some(_), _) => Err(Unmet::Agent(format!("the agent answered, and {}", nothing_asked(contact)))),
+        (None, Some(Unmet::Agent(why))) if unsent_key(&why).is_some() => {
+            Err(Unmet::Agent(format!("{why}\n{}", unsent_key(&why).unwrap_or_default())))
+        }
         (None, Some(Unmet::Agent(why))) if broke && !asked => {
             let bodies = tried_bodies();
             Err(Unmet::Agent(format!(

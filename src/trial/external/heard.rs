@@ -3,7 +3,7 @@
 
 use crate::trace::{Event, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
 use crate::trial::outcome::error;
-use crate::trial::proxy::{Asked, MODEL_MOUNT, Refused};
+use crate::trial::proxy::{Asked, MODEL_MOUNT, Refused, unsent_key};
 use std::net::SocketAddr;
 
 /// Requests that reached the proxy in one trial.
@@ -54,7 +54,11 @@ impl Heard<'_> {
                 Some(cause) => {
                     let mut lines = cause.lines().map(str::to_owned);
                     let first = lines.next().unwrap_or_default();
-                    error(TrialErrorKind::NothingAsked, &first, lines.chain([message, detail]).collect())
+                    let followed = match unsent_key(cause) {
+                        Some(why) => vec![why.to_owned()],
+                        None => vec![message, detail],
+                    };
+                    error(TrialErrorKind::NothingAsked, &first, lines.chain(followed).collect())
                 }
                 None => error(TrialErrorKind::NothingAsked, &message, vec![detail]),
             });
@@ -197,6 +201,17 @@ mod tests {
         assert_eq!(told(0, Some(0), false), None, "nothing was recorded, and nothing is asked");
         assert_eq!((told(1, None, false), told(1, Some(13), false)), (None, None));
         assert_eq!((told(0, None, true), told(0, Some(0), true)), (None, None), "the case declares it");
+    }
+
+    #[test]
+    fn an_agent_whose_client_sends_its_key_to_https_alone_is_told_what_to_set_and_of_no_base_url() {
+        let message = "HTTP 500: {\"error\": \"Invalid endpoint configuration: Bearer authorization requires an HTTPS endpoint.\"}";
+        let outcome = TurnOutcome::Failed { kind: "agent_error".into(), message: message.into() };
+        let ended = TurnEnded { took_us: 1, outcome, history: Vec::new(), reply: None };
+        let failed = [Event { at_us: 0, conversation: 0, turn: 0, what: What::TurnEnded(ended) }];
+        let told = heard(Asked::default()).problem(&failed, &TrialEnd::Completed).expect("a problem");
+        let text = told.detail.join(" ");
+        assert!(text.contains("signature_version=botocore.UNSIGNED") && !text.contains("base URL"), "{text}");
     }
 
     #[test]

@@ -16,13 +16,25 @@ use std::fmt;
 
 /// Why a signed request is refused.
 const SIGNED: &str = "which is signed by AWS (SigV4): the signature covers the host, so the request cannot be handed on. \
-    Use a Bedrock API key: set AWS_BEARER_TOKEN_BEDROCK for the agent, or `key: AWS_BEARER_TOKEN_BEDROCK` for the provider \
-    in the project file and let the client send no signature (boto3: `Config(signature_version=botocore.UNSIGNED)`)";
+    Use a Bedrock API key: write `key: AWS_BEARER_TOKEN_BEDROCK` for the provider in the project file, and let the client send no \
+    signature (boto3: `Config(signature_version=botocore.UNSIGNED)`), or set AWS_BEARER_TOKEN_BEDROCK for an agent whose client \
+    sends it without encryption too (boto3's does not)";
+/// What a client of AWS says that has a key of Bedrock, perhaps a placeholder of ours, and a base URL without encryption.
+const KEY_TO_HTTPS_ALONE: &str = "Bearer authorization requires an HTTPS endpoint";
 /// Why a websocket is refused; a client that offers another upgrade goes on without it.
 const WEBSOCKET: &str = "to open a websocket, which cannot be recorded: let the agent ask this service by HTTP requests, or go \
     to it directly, without its base URL here; it then runs for real in replays too";
 /// Characters of a path or host that are shown.
 const SHOWN: usize = 200;
+
+/// Why an agent with these last words asked nothing, and what to set instead, if its client sends keys to HTTPS alone.
+pub(crate) fn unsent_key(words: &str) -> Option<&'static str> {
+    words.contains(KEY_TO_HTTPS_ALONE).then_some(
+        "boto3 sends the key in AWS_BEARER_TOKEN_BEDROCK (a placeholder, where it is not set) to HTTPS addresses alone: let its \
+         client send none, with `Config(signature_version=botocore.UNSIGNED)`, and declare the key for the provider in the project \
+         file (`key: AWS_BEARER_TOKEN_BEDROCK`); requests that are signed by AWS keys (SigV4) cannot be handed on",
+    )
+}
 
 /// A request that was refused here: as the agent asked, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,7 +278,7 @@ mod tests {
                 "/model/model/m%3A0/converse",
                 &[("authorization", "AWS4-HMAC-SHA256 Credential=s3cret, Signature=0")],
                 "POST /model/model/m%3A0/converse, which is signed by AWS (SigV4): the signature covers the host, so the \
-                 request cannot be handed on. Use a Bedrock API key: set AWS_BEARER_TOKEN_BEDROCK",
+                 request cannot be handed on. Use a Bedrock API key: write `key: AWS_BEARER_TOKEN_BEDROCK` for the provider",
             ),
             ("CONNECT", "third.example:443", &[], "CONNECT third.example:443, which is for third.example:443"),
         ] {

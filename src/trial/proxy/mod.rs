@@ -28,7 +28,7 @@ mod telemetry;
 mod trace_ids;
 mod vars;
 
-pub(crate) use admission::Refused;
+pub(crate) use admission::{Refused, unsent_key};
 pub(crate) use desk::{Asked, Requests};
 pub(crate) use mcp::ERROR as MCP_ERROR;
 pub(crate) use route::{MCP_MOUNT, MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves, is_server_name};
