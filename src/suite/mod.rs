@@ -26,6 +26,7 @@ pub(crate) mod import;
 mod import_run;
 mod merge;
 pub(crate) mod mutation;
+mod never_asked;
 mod options;
 mod poison;
 mod progress;

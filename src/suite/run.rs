@@ -3,6 +3,7 @@
 mod prepare;
 
 use super::first_replay::ForeignTools;
+use super::never_asked;
 use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, Unlisted, environment};
 use crate::gate::{Evaluation, Examiner, Verdict};
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
@@ -16,7 +17,7 @@ use crate::trial::run::{self, Begun, Commit, EarlierDraws, Journal, KeptTraces, 
 use crate::trial::{self, Finished, Opened};
 use jiff::Timestamp;
 use prepare::PreparedRun;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -188,16 +189,22 @@ impl Suite {
         if [trace::GRADES, trace::COMPARISON_HTML, trace::VARIANTS_HTML].iter().any(|file| folder.join(file).exists()) {
             evaluated.write(&folder).map_err(unwritten)?;
         }
-        let TraceFacts { gather, foreign_tools, mut unused, missing, old, failed } = facts;
+        let TraceFacts { gather, foreign_tools, judged, mut unused, missing, old, failed } = facts;
         if options.mode == Mode::Replay {
             unused.extend(opened.agents.unused());
         }
         notes.extend(ended_between(opened.agents.ended_between()));
+        let never_asked = never_asked::never_asked(&plan, &opened, &judged);
         if options.mode == Mode::Replay {
             let services = self.loaded().scenarios.iter().flat_map(|one| one.scenario.services.keys());
-            let declared = services.filter(|name| !["model", "search"].contains(&name.as_str())).cloned().collect();
-            notes.extend(foreign_tools.note(&reports, &declared));
+            let answers = |name: &&String| {
+                !["model", "search"].contains(&name.as_str()) && !never_asked.iter().any(|(.., other)| other == name)
+            };
+            notes.extend(foreign_tools.note(&reports, &services.filter(answers).cloned().collect()));
         }
+        // Cases that were left out may be the ones that ask.
+        let whole = newest && !options.resume;
+        notes.extend(never_asked.into_iter().filter(|_| whole).map(|one| never_asked::note(one, options.mode)));
         let history = match options.history.clone().filter(|_| options.mode != Mode::Replay) {
             Some(labels) => add_point(&root.join(HISTORY), gather, &evaluated.evaluation, options.jobs, labels),
             None => HistoryPoint::NotAsked,
@@ -222,6 +229,8 @@ impl Suite {
 struct TraceFacts {
     gather: Gather,
     foreign_tools: ForeignTools,
+    /// External scenarios with a trial that ended with an answer.
+    judged: BTreeSet<String>,
     unused: Vec<String>,
     missing: Vec<String>,
     old: Vec<(String, Timestamp)>,
@@ -237,6 +246,9 @@ impl TraceFacts {
         }
         self.gather.add(trace);
         self.foreign_tools.add(trace);
+        if trace.lane.flow == trace::EXTERNAL && trace.end == TrialEnd::Completed {
+            self.judged.insert(trace.scenario.clone());
+        }
         if let Some(ages) = &options.ages
             && let Some(at) = trace.evidence.recorded_at.as_ref().and_then(|at| at.parse().ok())
             && ages.too_old(at)

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::lock::lock;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -56,6 +57,8 @@ struct TapState {
     /// First request that its sender abandoned before it was answered.
     abandoned: Option<String>,
     secrets: Vec<(String, String)>,
+    /// Services that were asked.
+    services: BTreeSet<&'static str>,
 }
 
 impl TapState {
@@ -143,6 +146,11 @@ impl Tap {
         lock(&self.state).secrets.clone()
     }
 
+    /// Services that were asked so far.
+    pub(crate) fn services(&self) -> BTreeSet<&'static str> {
+        lock(&self.state).services.clone()
+    }
+
     async fn pass(&self, request: HttpRequest) -> PlacedResult {
         if request.profile.is_notice() {
             return self.inner.send_placed(request).await;
@@ -163,6 +171,7 @@ impl Tap {
             }
             state.moment += 1;
             state.under_way += 1;
+            state.services.insert(request.service.as_str());
             let path = request.path.split('?').next().unwrap_or_default();
             let at = state.turn.as_ref().map(|(clock, began)| clock.now().saturating_sub(*began));
             (state.moment, at, UnderWay { tap: self, waits: Some(format!("{} {path}", request.method)) })

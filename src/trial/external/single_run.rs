@@ -148,6 +148,7 @@ impl Work<'_> {
         }
         let requests = serving.requests();
         drop(serving);
+        opened.agents.asks(self.trial, tap.services());
         let mut told = session.told();
         let lines = std::mem::take(&mut told.lines);
         let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));

@@ -258,6 +258,7 @@ impl Beginning<'_> {
         let Self { wanted, tap, vars, answers, .. } = self;
         let trial = wanted.trial;
         let passed = tap.take();
+        trial.opened.agents.asks(trial, tap.services());
         let (allowed, refused) = wanted.setup.allowed(requests.refused);
         if let Some(problem) = problem(&passed, &refused, matches!(answers, Answers::Lane { .. })) {
             if let Answers::Lane { known, earlier: true, .. } = answers

@@ -54,6 +54,8 @@ pub(crate) struct Agents {
     ended_between: AtomicU32,
     /// Scenarios, by index in the plan, and variants of which a trial was watched, see [`Agents::watches`].
     watched: Mutex<BTreeSet<(usize, String)>>,
+    /// Services that agents asked, by the scenario's index in the plan.
+    asked: Mutex<BTreeMap<usize, BTreeSet<&'static str>>>,
 }
 
 /// Processes of one kind can take each other's trials: the scenario's index in the plan, the variant, and
@@ -141,6 +143,16 @@ impl Agents {
     /// Recorded exchanges of starts that no process asked for, as messages.
     pub(crate) fn unused(&self) -> Vec<String> {
         self.starts.unused()
+    }
+
+    /// Notes that the agent of a trial asked these services.
+    pub(super) fn asks(&self, trial: Trial<'_>, services: BTreeSet<&'static str>) {
+        lock(&self.asked).entry(trial.planned.scenario).or_default().extend(services);
+    }
+
+    /// Services that the agents of a scenario asked in this run, by its index in the plan; `None` if none was there.
+    pub(crate) fn asked(&self, scenario: usize) -> Option<BTreeSet<&'static str>> {
+        lock(&self.asked).get(&scenario).cloned()
     }
 
     /// Number of processes that ended after a trial without being asked to.
