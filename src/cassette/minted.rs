@@ -3,8 +3,9 @@
 //! Two texts at one place of a body are split into words and what is between them. Where only words differ, each is a
 //! value; its expression is what identifies its place (`surroundings`), and the shape of the value.
 
+use super::dated;
 use super::surroundings::{Questions, Spot, is_amount, name, words};
-use regex::escape;
+use regex::{Regex, escape};
 use serde_json::Value;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
@@ -99,7 +100,7 @@ pub(crate) fn holding<'v>(
                 });
                 if !within && !inside(text[..begin].chars().next_back()) && !inside(text[from..].chars().next()) {
                     let spot = Spot { text, value: begin..from, around: 0..text.len() };
-                    found.push(proposal(at, &spot, &questions, &dated(value)));
+                    found.push(proposal(at, &spot, &questions, &of_date(value)));
                 }
             }
         });
@@ -161,19 +162,8 @@ fn in_text(
     moved: impl Fn(&str, &str) -> bool,
     found: &mut Vec<Minted>,
 ) {
-    let (ours, theirs) = (words(before), words(now));
-    let between = |words: &[(usize, &str)], text: &str| -> Vec<String> {
-        let mut ends = 0;
-        let gaps = words.iter().map(|(begin, word)| {
-            let gap = text[ends..*begin].to_owned();
-            ends = begin + word.len();
-            gap
-        });
-        let mut gaps: Vec<String> = gaps.collect();
-        gaps.push(text[ends..].to_owned());
-        gaps
-    };
-    if ours.len() != theirs.len() || between(&ours, before) != between(&theirs, now) {
+    let (ours, theirs) = dated::joined(before, now).unwrap_or_else(|| (words(before), words(now)));
+    if !dated::is_aligned((&ours, before), (&theirs, now)) {
         return;
     }
     let mut cut = 0;
@@ -190,7 +180,7 @@ fn in_text(
             let looks_generated = [word, other].iter().all(|one| one.contains(|letter: char| letter.is_ascii_digit()))
                 && ![word, other].iter().any(|one| is_amount(&before[..*begin], one, after));
             let spot = Spot { text: before, value: *begin..end, around: cut..until };
-            let proposed = proposal(at, &spot, questions, &shape(word, other));
+            let proposed = proposal(at, &spot, questions, &of_both(word, other));
             found.push(Minted { looks_generated, ..proposed });
         }
         cut = end;
@@ -252,18 +242,16 @@ fn is_hex(part: &str) -> bool {
     part.chars().all(|letter| letter.is_ascii_hexdigit() && !letter.is_ascii_uppercase())
 }
 
+/// An expression for two values, which may be dates in several words.
+fn of_both(one: &str, other: &str) -> String {
+    let written = dated::shape(one);
+    let fits = || Regex::new(&format!("^{written}$")).is_ok_and(|expression| expression.is_match(other));
+    if dated::is_joined(one) && fits() { written } else { shape(one, other) }
+}
+
 /// An expression for a date: names of months vary, and days have one digit or two where they stand beside a name.
-fn dated(value: &str) -> String {
-    if !value.contains(char::is_alphabetic) {
-        return shape(value, value);
-    }
-    let words = value.split(' ').map(|word| match word.trim_end_matches(',') {
-        year if year.len() == 4 && year.parse::<u16>().is_ok() => r"\d{4}".to_owned(),
-        day if day.parse::<u8>().is_ok() => format!(r"\d{{1,2}}{}", &word[day.len()..]),
-        name if name.contains(char::is_alphabetic) => format!("[A-Za-z]+{}", &word[name.len()..]),
-        number => shape(number, number) + &word[number.len()..],
-    });
-    words.collect::<Vec<_>>().join(" ")
+fn of_date(value: &str) -> String {
+    if value.contains(char::is_alphabetic) { dated::shape(value) } else { shape(value, value) }
 }
 
 /// An expression for one part; `hex` if the value is hexadecimal, `fixed` if two of one length are always of that length, as

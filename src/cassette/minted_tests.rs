@@ -133,7 +133,7 @@ fn values_in_paths_and_numbers_are_declared_and_short_numbers_are_settings() {
 #[test]
 fn a_date_of_today_is_found_as_a_whole_word() {
     let long = holding([&system("It is November 3, 2026 today.")], "November 3, 2026", &[], &[]);
-    assert_eq!(long[0].expression.as_deref(), Some(r"It is ([A-Za-z]+ \d{1,2}, \d{4})"));
+    assert_eq!(long[0].expression.as_deref(), Some(r"It is (\p{L}+ \d{1,2}, \d{4})"));
     let body = system("Order 12026-11-230 was placed.\nToday is 2026-11-23.");
     for (today, tomorrow) in [
         ("Friday, 27 November 2026", "Saturday, 28 November 2026"),
@@ -158,4 +158,51 @@ fn a_date_of_today_is_found_as_a_whole_word() {
     assert_eq!(found, [1, 0, 1], "the shorter one stands within the longer");
     let found: Vec<String> = holding([&body], "2026-11-23", &[], &[]).iter().map(ToString::to_string).collect();
     assert_eq!(found, [r"today: {at: '/messages/0/content', match: 'Today is (\d{4}-\d{2}-\d{2})'}"]);
+}
+
+#[test]
+fn a_date_in_words_is_one_value_whose_expression_finds_the_next_days_and_months() {
+    for (one, other, later) in [
+        ("Saturday, 28 November 2026, 23:58", "Sunday, 29 November 2026, 09:12", "Tuesday, 1 December 2026, 9:12"),
+        ("28 November 2026, 23:58", "28 November 2026, 23:59", "1 May 2027, 00:00"),
+        ("November 28, 2026", "November 29, 2026", "December 1, 2026"),
+        ("Saturday 28 November", "Sunday 29 November", "Tuesday 1 December"),
+        ("11/28/2026", "12/1/2026", "1/10/2027"),
+        ("11/28/2026, 11:58:00 PM", "11/29/2026, 9:12:44 AM", "1/1/2027, 12:00:00 PM"),
+        ("28. November 2026", "1. Dezember 2026", "12. Mai 2027"),
+        ("Samstag, 28. November 2026", "Sonntag, 29. November 2026", "Dienstag, 1. März 2027"),
+        ("samedi 28 novembre 2026", "dimanche 29 novembre 2026", "mardi 1 août 2027"),
+        ("28 de noviembre de 2026", "29 de noviembre de 2026", "1 de mayo de 2027"),
+        ("Sat Nov 28 2026 11:58 PM", "Sun Nov 29 2026 9:12 AM", "Tue Dec 1 2026 10:00 AM"),
+        ("Sat Nov 28 2026 23:58:02 GMT+0000", "Sun Nov 29 2026 09:12:44 GMT+0000", "Tue Dec 01 2026 10:00:00 GMT+0100"),
+        ("Sat, 28 Nov 2026 23:58:02 GMT", "Sun, 29 Nov 2026 09:12:44 GMT", "Tue, 01 Dec 2026 10:00:00 GMT"),
+        ("Sat Nov 28 23:58:02 2026", "Sun Nov 29 09:12:44 2026", "Tue Dec 11 10:00:00 2026"),
+        ("2026-11-28, Saturday", "2026-11-29, Sunday", "2026-12-01, Tuesday"),
+        ("11:58 PM", "9:12 AM", "12:00 PM"),
+        ("Nov. 28th, 2026 at 23:58", "Nov. 29th, 2026 at 9:12", "May 1st, 2027 at 10:00"),
+    ] {
+        let text = |date: &str| format!("You help 3 shops of 2019. Today is {date}. Within 30 days.");
+        let found = minted([(&system(&text(one)), &system(&text(other)))], &[], &[], &[]);
+        assert!(found.len() == 1 && found[0].looks_generated, "{one}: {found:?}");
+        let expression = regex::Regex::new(found[0].expression.as_deref().expect("an expression")).expect("sound");
+        for date in [one, other, later].into_iter() {
+            let value = expression.captures(&text(date)).map(|found| found[1].to_owned());
+            assert_eq!(value.as_deref(), Some(date), "{expression}");
+        }
+    }
+}
+
+#[test]
+fn what_looks_like_a_part_of_a_date_stays_what_it_is() {
+    for (one, other, line) in [
+        ("room 7, session 48121", "room 7, session 90377", r"session (\d+)"),
+        ("Decision 12, ticket TK-71000", "Decision 12, ticket TK-71001", r"ticket (TK-\d{5})"),
+        ("run 2019 of 28 May 2020, id 48121", "run 2019 of 28 May 2020, id 90377", r"id (\d+)"),
+        ("see /docs/11/28 at 1795486781234", "see /docs/11/28 at 1795486782345", r"/docs/11/28 at (\d+)"),
+        ("at 23:58 in Oslo", "at 09:12 in Oslo", r"at (\d{2}:\d{2})"),
+    ] {
+        let found = minted([(&system(one), &system(other))], &[], &[], &[]);
+        let expressions: Vec<_> = found.iter().filter_map(|one| one.expression.as_deref()).collect();
+        assert_eq!(expressions, [line], "{one}");
+    }
 }

@@ -12,6 +12,7 @@
 mod base64;
 mod body;
 mod canonical;
+mod dated;
 mod delta;
 mod difference;
 mod digest;

@@ -1,0 +1,140 @@
+//! Dates and times in words, such as `Saturday, 28 November 2026, 23:58` or `11/28/2026`: each is one value, of which all parts
+//! change from one day to the next.
+
+use super::surroundings::words;
+use regex::{Regex, escape};
+use std::sync::LazyLock;
+
+/// A word of a text with its offset.
+type Word<'t> = (usize, &'t str);
+
+static DATES: LazyLock<Regex> = LazyLock::new(|| {
+    let weekday = r"(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?\s)?";
+    let month = "(?:Jan(?:uary?)?|Feb(?:ruary?)?|Mar(?:ch)?|März|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli|Aug(?:ust)?|\
+                 Sept?(?:ember)?|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?)";
+    let (day, year, name) = (r"\d{1,2}(?:st|nd|rd|th|\.)?", r"(?:19|20)\d{2}", r"\p{L}{3,12}");
+    let time = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s?[AaPp]\.?[Mm]\b\.?)?";
+    // A month that is not known here stands beside a year.
+    Regex::new(
+        &format!(
+            r"\b(?:{weekday}(?:{day}\s(?:of\s|de\s)?{name}\.?,?\s(?:of\s|de\s)?{year}|{name}\.?\s{day},?\s{year}
+          |{month}\b\.?\s{day}(?:,?\s{year})?|{day}\s(?:of\s)?{month}\b\.?
+          |\d{{1,2}}/\d{{1,2}}/{year}|{year}/\d{{1,2}}/\d{{1,2}}|\d{{1,2}}\.\d{{1,2}}\.{year})\b
+          (?:(?:,|\.|\s[-–])?\s(?:\p{{L}}{{1,3}}\s)?{time}(?:\s(?:GMT|UTC)[+-]\d{{4}})?(?:\s{year}\b)?)?
+          |\d{{1,2}}:\d{{2}}(?::\d{{2}})?\s[AaPp]\.?[Mm]\b)"
+        )
+        .replace("\n          ", ""),
+    )
+    .expect("an expression")
+});
+
+/// The words of two texts, each date as one; `None` if the texts differ in what is between them.
+pub(super) fn joined<'t>(before: &'t str, now: &'t str) -> Option<(Vec<Word<'t>>, Vec<Word<'t>>)> {
+    let (ours, theirs) = (with_dates(before), with_dates(now));
+    if !is_aligned((&ours, before), (&theirs, now)) {
+        return None;
+    }
+    // Weekdays of any language stand beside a date, and differ with it.
+    let differs = |place: usize| ours[place].1 != theirs[place].1;
+    let named = |place: usize| {
+        let letters = |word: &str| word.chars().count() > 1 && word.chars().all(char::is_alphabetic);
+        differs(place) && letters(ours[place].1) && letters(theirs[place].1)
+    };
+    let near = |place: usize| {
+        let gap = &before[ours[place].0 + ours[place].1.len()..ours[place + 1].0];
+        !gap.contains('\n') && gap.chars().count() <= 2
+    };
+    let (mut left, mut right): (Vec<Word<'t>>, Vec<Word<'t>>) = (Vec::new(), Vec::new());
+    let mut place = 0;
+    while place < ours.len() {
+        let mut last = place;
+        let dated = |place: usize| place < ours.len() && differs(place) && is_date(ours[place].1);
+        if named(place) && dated(place + 1) && near(place) {
+            last += 1;
+        }
+        if dated(last) && last + 1 < ours.len() && named(last + 1) && near(last) {
+            last += 1;
+        }
+        let whole = |words: &[Word<'t>], text: &'t str| {
+            let (begin, (from, word)) = (words[place].0, words[last]);
+            (begin, &text[begin..from + word.len()])
+        };
+        left.push(whole(&ours, before));
+        right.push(whole(&theirs, now));
+        place = last + 1;
+    }
+    Some((left, right))
+}
+
+/// Whether two texts are the same between their words.
+pub(super) fn is_aligned((ours, before): (&[Word<'_>], &str), (theirs, now): (&[Word<'_>], &str)) -> bool {
+    let between = |words: &[Word<'_>], text: &str| -> Vec<String> {
+        let mut ends = 0;
+        let gaps = words.iter().map(|(begin, word)| {
+            let gap = text[ends..*begin].to_owned();
+            ends = begin + word.len();
+            gap
+        });
+        let mut gaps: Vec<String> = gaps.collect();
+        gaps.push(text[ends..].to_owned());
+        gaps
+    };
+    ours.len() == theirs.len() && between(ours, before) == between(theirs, now)
+}
+
+fn with_dates(text: &str) -> Vec<Word<'_>> {
+    let mut found = words(text);
+    for date in DATES.find_iter(text) {
+        let within = |(begin, word): &Word<'_>| *begin < date.end() && begin + word.len() > date.start();
+        let (Some(first), Some(last)) = (found.iter().position(within), found.iter().rposition(within)) else {
+            continue;
+        };
+        let (begin, end) = (found[first].0, found[last].0 + found[last].1.len());
+        found.splice(first..=last, [(begin, &text[begin..end])]);
+    }
+    found
+}
+
+/// Whether a word is a date: in several parts, or as in `2026-11-28`.
+fn is_date(word: &str) -> bool {
+    let iso = || {
+        let parts: Vec<usize> =
+            word.splitn(3, '-').map(|part| part.chars().take_while(char::is_ascii_digit).count()).collect();
+        parts == [4, 2, 2]
+    };
+    is_joined(word) || iso()
+}
+
+/// Whether a word is several.
+pub(super) fn is_joined(word: &str) -> bool {
+    word.contains(|letter: char| letter.is_whitespace() || letter == '/')
+}
+
+/// An expression for dates that are written like this one: names have other letters, and days one digit or two.
+pub(super) fn shape(date: &str) -> String {
+    let (mut out, mut rest) = (String::new(), date);
+    while let Some(first) = rest.chars().next() {
+        let same = |letter: char| match first {
+            _ if first.is_ascii_digit() => letter.is_ascii_digit(),
+            _ => first.is_alphabetic() && letter.is_alphabetic(),
+        };
+        let end = rest.find(|letter| !same(letter)).unwrap_or(rest.len()).max(first.len_utf8());
+        let (part, after) = rest.split_at(end);
+        rest = after;
+        match part.len() {
+            1 | 2 if first.is_ascii_digit() => out.push_str(r"\d{1,2}"),
+            4 if first.is_ascii_digit() => out.push_str(r"\d{4}"),
+            _ if first.is_ascii_digit() => out.push_str(r"\d+"),
+            _ if first.is_alphabetic() => {
+                out.push_str(r"\p{L}+");
+                // `May` is no abbreviation.
+                if let Some(after) = rest.strip_prefix('.') {
+                    out.push_str(r"\.?");
+                    rest = after;
+                }
+            }
+            _ => out.push_str(&escape(part).replace("\\-", "-")),
+        }
+    }
+    out
+}
