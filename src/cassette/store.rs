@@ -2,7 +2,7 @@
 
 use super::delta::{self, BlobProblem, Blobs};
 use super::end::{self, End};
-use super::exchange::{Cassette, Source, StoredRequest, Take};
+use super::exchange::{Cassette, Outcome, Source, StoredRequest, Take};
 use super::format::{self, Wrong};
 use crate::platform::bounds::Bound;
 use crate::platform::files;
@@ -81,12 +81,14 @@ pub enum CassetteError {
         path: PathBuf,
     },
     /// The file would hold a secret, so it was not written.
-    #[error("{}: not written, because it would still hold {secret}", path.display())]
+    #[error("{}: not written, because it would still hold {secret}{place}", path.display())]
     Secret {
         /// Path of the file that was not written.
         path: PathBuf,
         /// Name of the secret.
         secret: String,
+        /// The exchange that holds it; empty if none does.
+        place: String,
     },
     /// The file cannot be written.
     #[error("{}: cannot be written: {source}", path.display())]
@@ -253,7 +255,8 @@ impl Cassette {
         all.push((path.to_owned(), text));
         for (file, text) in &all {
             if let Some(secret) = redactor.leak(text) {
-                return Err(CassetteError::Secret { path: file.clone(), secret: secret.to_owned() });
+                let (secret, place) = (secret.to_owned(), self.place_of_secret(redactor).unwrap_or_default());
+                return Err(CassetteError::Secret { path: file.clone(), secret, place });
             }
         }
         for (file, text) in &all {
@@ -263,6 +266,26 @@ impl Cassette {
             }
         }
         Ok(())
+    }
+}
+
+impl Cassette {
+    /// The first exchange that holds a secret, as part of a message.
+    fn place_of_secret(&self, redactor: &Redactor) -> Option<String> {
+        let holds = |text: &str| !redactor.is_clean(text);
+        self.exchanges.iter().find_map(|exchange| {
+            let request = exchange.request.as_ref()?;
+            let asks = holds(&request.path) || holds(&request.body.to_string());
+            let answers = || match &exchange.outcome {
+                Outcome::Response { headers, body, .. } => {
+                    holds(&String::from_utf8_lossy(body)) || headers.iter().any(|(_, value)| holds(value))
+                }
+                _ => false,
+            };
+            let part = if asks { "request" } else { answers().then_some("answer")? };
+            let (ordinal, method, path) = (exchange.ordinal, &request.method, redactor.redact(&request.path));
+            Some(format!(", in the {part} of exchange {ordinal} ({method} {path})"))
+        })
     }
 }
 

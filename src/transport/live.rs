@@ -214,11 +214,12 @@ impl LiveTransport {
         let method = reqwest::Method::from_bytes(request.method.as_bytes()).unwrap_or(reqwest::Method::POST);
         let client = if is_direct(request.service, target) { &self.direct } else { &self.client };
         let mut call = client.request(method, url).header(ACCEPT_ENCODING, "identity");
-        if !request.headers.iter().any(|(name, _)| name == CONTENT_TYPE.as_str()) {
+        // An agent's own service gets what the agent sent: some refuse an empty body of a type, or take forms alone.
+        let declared = matches!(request.service, Service::Declared(_));
+        if !declared && !request.headers.iter().any(|(name, _)| name == CONTENT_TYPE.as_str()) {
             call = call.header(CONTENT_TYPE, "application/json");
         }
         if !request.body.is_null() {
-            let declared = matches!(request.service, Service::Declared(_));
             call = call.body(match &request.sent {
                 Some(bytes) => bytes.to_vec(),
                 None if declared => raw::unpacked(&request.body),
@@ -249,7 +250,6 @@ impl LiveTransport {
             call = call.header(name, value);
         }
         let arrivals = request.stream.as_ref().map(|_| (self.clock.as_ref(), start));
-        let declared = matches!(request.service, Service::Declared(_));
         let own = reqwest::Url::parse(&target.base_url).ok().filter(|_| declared);
         let relay = request.relay.as_ref();
         let read = read(call, arrivals, (request.stream.as_ref(), relay), own.as_ref());

@@ -1,7 +1,9 @@
 //! Forwards requests and records the exchanges, redacted, for a cassette.
 
-use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Service, Transport, TransportError, links, sse};
-use crate::cassette::{Chunk, Exchange, Outcome, Redactor, Request};
+use super::{
+    HttpRequest, HttpResponse, PlacedResult, Profile, RecordedPlace, Service, Transport, TransportError, links, sse,
+};
+use crate::cassette::{Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::lock::lock;
 use crate::platform::secrets::frame_ends;
@@ -36,7 +38,7 @@ struct Recording {
     burst: u32,
     exchanges: Vec<Exchange>,
     simulated: BTreeMap<String, bool>,
-    profiles: BTreeMap<String, u32>,
+    profiles: BTreeMap<&'static str, &'static Profile>,
 }
 
 impl RecordTransport {
@@ -52,7 +54,8 @@ impl RecordTransport {
 
     /// Adds the keys of a request to the redactor before anything of it is recorded.
     fn learn(&self, request: &HttpRequest) -> Arc<Redactor> {
-        if request.headers.is_empty() { self.redactor() } else { self.knowing(request.secrets()) }
+        let mut secrets = request.secrets().peekable();
+        if secrets.peek().is_none() { self.redactor() } else { self.knowing(secrets) }
     }
 
     fn knowing(&self, secrets: impl Iterator<Item = (String, String)>) -> Arc<Redactor> {
@@ -63,9 +66,17 @@ impl RecordTransport {
 
     /// The exchanges recorded so far, in the order of sending.
     pub fn finish(&self) -> Vec<Exchange> {
-        let mut exchanges = lock(&self.kept).exchanges.clone();
+        let (mut exchanges, profiles) = {
+            let kept = lock(&self.kept);
+            (kept.exchanges.clone(), kept.profiles.clone())
+        };
         exchanges.sort_by_key(|exchange| exchange.ordinal);
+        let redactor = self.redactor();
         for (place, exchange) in exchanges.iter_mut().enumerate() {
+            // A later request may have told that something is a key.
+            if let Some(profile) = profiles.get(exchange.profile.as_str()) {
+                redact(exchange, profile, &redactor);
+            }
             // A request that was not sent leaves no gap: a gap in a file means that an exchange was deleted.
             exchange.ordinal = u32::try_from(place).unwrap_or(u32::MAX);
         }
@@ -95,7 +106,7 @@ impl RecordTransport {
     pub fn profiles(&self) -> BTreeMap<String, u32> {
         let kept = lock(&self.kept);
         let used = kept.exchanges.iter().map(|exchange| exchange.profile.as_str());
-        used.filter_map(|name| Some((name.to_owned(), *kept.profiles.get(name)?))).collect()
+        used.filter_map(|name| Some((name.to_owned(), kept.profiles.get(name)?.version))).collect()
     }
 
     /// Sends and records; overlap with an earlier request is recorded if the caller asks for the position.
@@ -116,10 +127,10 @@ impl RecordTransport {
             kept.sent += 1;
             kept.under_way += 1;
             kept.burst += u32::from(!beside);
-            kept.profiles.insert(matching.name.to_owned(), matching.version);
+            kept.profiles.insert(matching.name, matching);
             (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst, at, body: None }, beside)
         };
-        let receiver = request.service;
+        let (receiver, asked_by) = (request.service, request.method);
         let (service, waiting) = (receiver.as_str().to_owned(), Outcome::Abandoned { after: Duration::ZERO });
         let exchange = Exchange::of(place.ordinal, service, canonical, waiting, &redactor);
         let exchange = Exchange { beside: beside && placed, at, ..exchange };
@@ -137,7 +148,7 @@ impl RecordTransport {
                     pending.simulated();
                 }
                 let redactor = if logs_in { self.knowing(given.into_iter()) } else { redactor };
-                Some(answered(response, receiver, &redactor))
+                Some(answered(response, (receiver, asked_by), &redactor))
             }
             Err(TransportError::Connection { message, took }) => {
                 Some(Outcome::ConnectionError { message: redactor.redact(message).into_owned(), took: *took })
@@ -174,14 +185,18 @@ pub(crate) fn broke_off(response: &HttpResponse) -> bool {
 }
 
 /// The recorded form of a response.
-fn answered(response: &HttpResponse, service: Service, redactor: &Redactor) -> Outcome {
+fn answered(response: &HttpResponse, (service, method): (Service, &str), redactor: &Redactor) -> Outcome {
     let redacted = redactor.redact_body(&response.body);
+    let mut headers = match service {
+        Service::Declared(_) => redactor.headers_of_service(&response.headers),
+        _ => redactor.headers(&response.headers),
+    };
+    // Asked for the headers alone, a service tells the length of what it does not send.
+    let length = response.header("content-length").filter(|_| method == "HEAD");
+    headers.extend(length.map(|length| ("content-length".to_owned(), length.to_owned())));
     Outcome::Response {
         status: response.status,
-        headers: match service {
-            Service::Declared(_) => redactor.headers_of_service(&response.headers),
-            _ => redactor.headers(&response.headers),
-        },
+        headers,
         rewritten: redacted.is_some(),
         chunks: match &redacted {
             Some(body) => realigned(&response.chunks, &response.body, body),
@@ -189,6 +204,30 @@ fn answered(response: &HttpResponse, service: Service, redactor: &Redactor) -> O
         },
         body: redacted.map_or_else(|| response.body.clone(), Into::into),
         took: response.took,
+    }
+}
+
+/// Redacts what was recorded before these secrets were known.
+fn redact(exchange: &mut Exchange, profile: &'static Profile, redactor: &Redactor) {
+    match &mut exchange.outcome {
+        Outcome::Response { headers, body, rewritten, chunks, .. } => {
+            for (_, value) in headers {
+                *value = redactor.redact(value).into_owned();
+            }
+            if let Some(clean) = redactor.redact_body(body) {
+                *chunks = realigned(chunks, body, &clean);
+                (*body, *rewritten) = (clean.into(), true);
+            }
+        }
+        Outcome::ConnectionError { message, .. } => *message = redactor.redact(message).into_owned(),
+        Outcome::Timeout { .. } | Outcome::Abandoned { .. } => {}
+    }
+    let Some(StoredRequest { method, path, body, .. }) = &exchange.request else { return };
+    let request = Request { profile, method, path, body };
+    let (service, outcome) = (exchange.service.clone(), exchange.outcome.clone());
+    let again = Exchange::of(exchange.ordinal, service, request, outcome, redactor);
+    if again.request != exchange.request {
+        *exchange = Exchange { beside: exchange.beside, at: exchange.at, ..again };
     }
 }
 

@@ -29,7 +29,8 @@ pub struct ReplayTransport {
     requests: OnceLock<Vec<StoredRequest>>,
     keys: Mutex<ServiceKeys>,
     clock: Arc<dyn Clock>,
-    redactor: Redactor,
+    /// Knows what recordings may not hold, and the keys of the requests so far.
+    redactor: Mutex<Arc<Redactor>>,
     rerecord: String,
     missed: Mutex<Vec<Missed>>,
 }
@@ -47,14 +48,14 @@ impl ReplayTransport {
     pub fn new(cassette: Cassette, clock: Arc<dyn Clock>, rerecord: String) -> Self {
         let pool = Pool::new(&cassette);
         let (keys, bursts) = (Mutex::default(), cassette.bursts());
-        let (redactor, missed) = (Redactor::default(), Mutex::default());
+        let (redactor, missed) = (Mutex::default(), Mutex::default());
         Self { cassette, bursts, pool, requests: OnceLock::new(), keys, clock, redactor, rerecord, missed }
     }
 
     /// Adds the secrets known during recording, in case requests contain any.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
-        self.redactor = redactor;
+        self.redactor = Mutex::new(Arc::new(redactor));
         self
     }
 
@@ -112,6 +113,16 @@ impl ReplayTransport {
         lock(&self.missed).clone()
     }
 
+    /// Adds the keys of a request: as while recording, they are redacted in the later ones too.
+    fn learn(&self, request: &HttpRequest) -> Arc<Redactor> {
+        let mut redactor = lock(&self.redactor);
+        let mut secrets = request.secrets().peekable();
+        if secrets.peek().is_some() {
+            *redactor = Arc::new(redactor.knowing(secrets));
+        }
+        Arc::clone(&redactor)
+    }
+
     fn key(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> String {
         let mut keys = lock(&self.keys);
         keys.entry(service).or_default().of(request, redactor)
@@ -142,7 +153,7 @@ impl ReplayTransport {
         }
         let canonical =
             Request { profile: request.profile, method: request.method, path: &request.path, body: &request.body };
-        let redactor = self.redactor.knowing(request.secrets());
+        let redactor = self.learn(request);
         let key = self.key(request.service, canonical, &redactor);
         let body = LazyCell::new(|| cassette::stored_body(request.profile, &request.body, &redactor));
         let is_exact = |index: usize| {
@@ -155,7 +166,7 @@ impl ReplayTransport {
         {
             return Ok(Found { index, exchange, body: None });
         }
-        if let Some(found) = self.find_reordered(request.service, canonical, &redactor) {
+        if let Some(found) = self.find_as_recorded(request.service, canonical, &redactor) {
             return Ok(found);
         }
         let explained = cassette::explain(
@@ -164,7 +175,7 @@ impl ReplayTransport {
             canonical,
             &key,
             (taken, &self.pool.unused()),
-            &secrets::declared().knowing(request.secrets()),
+            &Redactor::clone(&redactor).beside(&secrets::declared()),
             &self.rerecord,
         );
         let cassette::Explanation { message, cause, detail, missed } = explained;
@@ -183,14 +194,22 @@ impl ReplayTransport {
         Err(TransportError::Miss(Box::new(Miss { message, cause, detail })))
     }
 
-    /// An exchange whose request is this one but for the order of members of JSON within texts: it has the recorded key once
-    /// they are in the recorded order.
-    fn find_reordered(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> Option<Found<'_>> {
+    /// An exchange whose request is this one but for the order of members of JSON within texts, and for keys that only a
+    /// later request tells: it has the recorded key once they are as recorded.
+    fn find_as_recorded(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> Option<Found<'_>> {
         let recorded = self.requests.get_or_init(|| self.cassette.requests());
         self.pool.unused().into_iter().find_map(|index| {
             let exchange = self.cassette.exchanges.get(index).filter(|one| one.service == service.as_str())?;
-            let body = cassette::in_recorded_order(request.body, &recorded.get(index)?.body, redactor)?;
-            let key = Keys::default().of(Request { body: &body, ..request }, redactor);
+            let before = recorded.get(index)?;
+            let body = cassette::as_recorded(request.body, &before.body, redactor);
+            let path = request.redacted_path(redactor);
+            let path = cassette::is_recorded_as(&path, &before.path, redactor).then_some(&before.path);
+            if body.is_none() && path.is_none() {
+                return None;
+            }
+            let body = body.unwrap_or_else(|| request.body.clone());
+            let path = path.map_or(request.path, String::as_str);
+            let key = Keys::default().of(Request { body: &body, path, ..request }, redactor);
             if key != exchange.key {
                 return None;
             }

@@ -4,7 +4,7 @@ use super::*;
 use crate::cassette::{self, Cassette, Header, Layout, Place, Redactor};
 use crate::platform::clock::{Clock, RealClock, VirtualClock, block_on, timeout};
 use crate::settings::Auth;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use wiremock::matchers::{header, method, path};
@@ -103,6 +103,54 @@ async fn a_request_matches_with_the_members_of_its_json_in_another_order_each_ex
     for (asked, is_again) in [(third, true), (spaced, false)] {
         let Err(TransportError::Miss(miss)) = ask(asked) else { panic!("all are used") };
         assert_eq!(miss.message.contains("exhausted"), is_again, "{miss:?}");
+    }
+}
+
+/// Requests to a service of an agent's own that hold a key: in a header, a path, a text, and a query.
+fn with_key(kind: char, key: &str) -> HttpRequest {
+    const SERVICE: Profile = Profile::plain("exact");
+    let (method, path, body) = match kind {
+        'h' => ("GET", "/search".to_owned(), Value::Null),
+        'p' => ("GET", format!("/v1/{key}/lookup"), Value::Null),
+        't' => ("POST", "/x".to_owned(), json!({"t": format!("use {key} here"), "n": 1})),
+        _ => ("GET", format!("/search?api_key={key}"), Value::Null),
+    };
+    let headers = if kind == 'h' { vec![("x-api-key".to_owned(), key.to_owned())] } else { Vec::new() };
+    HttpRequest { headers, ..HttpRequest::new(Service::declared("kb"), &const { SERVICE }, method, path, body) }
+}
+
+#[tokio::test]
+async fn a_key_is_redacted_in_each_request_of_a_lane_whichever_told_it_and_a_replay_with_another_key_finds_each() {
+    let server = MockServer::start().await;
+    Mock::given(wiremock::matchers::any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
+    let (key, other) = ("intKEY0a1b2c3d4e5f6g7h8", "ciKEY99z8y7x6w5v4u3t2s1r");
+    for order in ["hpt", "pht", "pth", "qtp", "tpq", "pq", "th", "hq", "qh"] {
+        let (url, auth) = (server.uri(), Auth::Bearer);
+        let timeout = Duration::from_secs(5);
+        let target = Target { base_url: url, key: None, auth, headers: &[], timeout, trial_header: false };
+        let targets = BTreeMap::from([(Service::declared("kb"), target)]);
+        let recorder = recorder(LiveTransport::new(targets, Arc::new(RealClock::start())).expect("a transport"));
+        for kind in order.chars() {
+            recorder.send(with_key(kind, key)).await.expect("an answer");
+        }
+        let (again, clock, text) = replay(&recorder);
+        assert!(!text.contains(key), "{order}: {text}");
+        let ask = |replay: &ReplayTransport, kind, key: &str| {
+            block_on(&clock, replay.send(with_key(kind, key))).expect("no deadlock").is_ok()
+        };
+        for kind in order.chars() {
+            assert!(ask(&again, kind, other), "{order}: {kind}");
+        }
+        assert_eq!(again.unused(), Vec::<String>::new(), "{order}");
+        // What is no key, or not the one that a request told, is another request.
+        for (told, kind, word) in
+            [("", 'p', "undefined"), ("", 't', "none of my 12 keys"), ("h", 'p', "ciKEY00a1b2c3d4")]
+        {
+            let (changed, ..) = replay(&recorder);
+            let asked = order.contains(kind) && told.chars().all(|one| order.contains(one));
+            assert!(told.chars().filter(|_| asked).all(|one| ask(&changed, one, other)), "{order}: {told}");
+            assert!(!asked || !ask(&changed, kind, word), "{order}: {kind} {word}");
+        }
     }
 }
 

@@ -92,7 +92,7 @@ async fn asked(slot: &Slot, whose: Whose, head: &Parts, request: HttpRequest) ->
                 lock(slot).note(whose, refused);
                 error(&id, StatusCode::OK, ERROR, &message)
             }
-            None => relayed(&addressed(response, &id, token.as_ref())),
+            None => relayed(&addressed(response, &id, token.as_ref()), false),
         },
         Err(why) => {
             note_withheld(slot, whose, head, &why);

@@ -7,6 +7,7 @@ use crate::transport::{
     was_left,
 };
 use axum::body::Body;
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -106,14 +107,19 @@ fn open(pieces: Vec<Bytes>, left: bool) -> Body {
     Body::from_stream(stream::iter(pieces).map(io::Result::Ok).chain(end))
 }
 
-/// A whole response.
-pub(super) fn relayed(response: &HttpResponse) -> Response {
+/// A whole response. One to a request for the headers alone (HEAD) tells the length of the body that it does not hold.
+pub(super) fn relayed(response: &HttpResponse, of_head: bool) -> Response {
     let status = status(response);
     let relayed = match broke_off(response) {
         true => broken_off(status, response.body.clone()),
         false => (status, body(response)).into_response(),
     };
-    with_headers(relayed, response)
+    let mut relayed = with_headers(relayed, response);
+    let length = response.header("content-length").filter(|_| of_head && response.body.is_empty());
+    if let Some(length) = length.and_then(|length| HeaderValue::from_str(length).ok()) {
+        relayed.headers_mut().insert(CONTENT_LENGTH, length);
+    }
+    relayed
 }
 
 /// A response that has begun.

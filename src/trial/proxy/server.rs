@@ -16,7 +16,7 @@ use crate::transport::{HttpRequest, HttpResponse, SERVICE_ADDRESS, Service, Tran
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -222,7 +222,7 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     };
     match sent(transport, request).await {
         Answer::Begun(head, body) => begun(&led(head), body),
-        Answer::Whole(Ok(response)) => relayed(&led(response)),
+        Answer::Whole(Ok(response)) => relayed(&led(response), head.method == Method::HEAD),
         Answer::Whole(Err(error)) => {
             note_withheld(&slot, whose, &head, &error);
             failed(client, &error)

@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 const CASE: &str = "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {contains: \
-                    ['shelved by Shelf; 2 books; more at /books?page=2']}}}\n";
+                    ['shelved by Shelf; 2 books; more at /books?page=2; cancelled refreshed, 48213 bytes']}}}\n";
 /// A body that is other bytes once it is parsed and printed again: a number too large for a double, escapes, an end of line.
 const BODY: &str = "{\"delete\": {\"_id\": 12345678901234567890123, \"path\": \"a\\/b\"}}\n";
 
@@ -49,9 +49,17 @@ pub(super) fn agent() {
         let listed = ask(&header(&moved, "location"), "GET", b"");
         let more = header(&listed, "link");
         let more = more.trim_start_matches('<').split('>').next().unwrap_or_default().replace(&shelf, "");
+        let body_of = |answer: &str| answer.rsplit("\r\n\r\n").next().unwrap_or_default().to_owned();
+        let cancelled = body_of(&ask(&format!("{shelf}/orders/7"), "DELETE", b""));
+        let refreshed =
+            body_of(&ask(&format!("{shelf}/orders/7/refresh"), "POST\nContent-Type: text/plain\r\n", b"now"));
+        let size = header(&ask(&format!("{shelf}/files/7"), "HEAD", b""), "content-length");
         let books = listed.rsplit("\r\n\r\n").next().unwrap_or_default();
         let _ = complete(asked["message"].as_str().expect("words"));
-        let answer = format!("shelved by {}; {books}; more at {more}", header(&taken, "x-elastic-product"));
+        let answer = format!(
+            "shelved by {}; {books}; more at {more}; {cancelled} {refreshed}, {size} bytes",
+            header(&taken, "x-elastic-product")
+        );
         println!("{}", json!({"answer": answer}));
         std::io::stdout().flush().expect("flushed");
     }
@@ -83,9 +91,15 @@ fn shelf() -> (String, Arc<Mutex<Vec<String>>>) {
                     let link = format!("Link: <http://{address}/books?page=2>; rel=\"next\"\r\n");
                     ("200 OK", link, "2 books")
                 }
+                // Some services refuse an empty body of a type.
+                "/orders/7" if !head.to_ascii_lowercase().contains("content-type") => {
+                    ("200 OK", String::new(), "cancelled")
+                }
+                "/orders/7/refresh" if head.contains("text/plain") => ("200 OK", String::new(), "refreshed"),
+                "/files/7" => ("200 OK", String::new(), ""),
                 _ => ("400 Bad", String::new(), "{}"),
             };
-            let length = body.len();
+            let length = if asked_for == "/files/7" { 48213 } else { body.len() };
             let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n");
             let _ = stream.write_all(format!("{head}{body}").as_bytes());
         }
@@ -94,7 +108,7 @@ fn shelf() -> (String, Arc<Mutex<Vec<String>>>) {
 }
 
 #[test]
-fn a_service_gets_the_bytes_of_an_agent_and_the_agent_its_headers_and_redirects_in_replays_too() {
+fn a_service_gets_the_bytes_and_headers_of_an_agent_alone_and_the_agent_its_headers_and_redirects_in_replays_too() {
     let (url, seen) = shelf();
     let mut stage = stage("bytes", "");
     plain(&stage, CASE);
@@ -106,11 +120,39 @@ fn a_service_gets_the_bytes_of_an_agent_and_the_agent_its_headers_and_redirects_
     let recorded = run(&stage, &["--mode", "record"]);
     assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
     let seen = seen.lock().expect("no panic").clone();
-    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert_eq!(seen.len(), 6, "{seen:?}");
     assert!(seen[0].ends_with(BODY) && !seen[0].to_ascii_lowercase().contains("content-encoding"), "{seen:?}");
     let lane = stage.project.read("fixtures/cassettes/agent/warranty/external.base.1.yaml");
     assert!(lane.contains("x-elastic-product") && lane.contains("<ragcheck-service:/books?page=2>"), "{lane}");
     stage.simulator = None;
     let replayed = run(&stage, &[]);
     assert!(replayed.stdout.contains("1 trial: 1 PASS"), "{}{}", replayed.stdout, replayed.stderr);
+}
+
+#[test]
+fn a_declared_service_that_no_trial_asked_is_noted_unless_it_is_optional_or_cases_were_left_out() {
+    let (url, _seen) = shelf();
+    let stage = stage("bytes", "");
+    plain(&stage, CASE);
+    let services = format!(
+        "services: {{shelf: {{http: '{url}', env: SHELF_URL}}, kb: {{http: '{url}', env: KB_URL}}, \
+         spare: {{http: '{url}', env: SPARE_URL, optional: true}}}}\ncases:"
+    );
+    stage.project.edit("agent.yaml", "cases:", &services);
+    for (more, place) in [(&["--mode", "record"][..], "recordings"), (&["--mode", "live"], "run"), (&[], "recordings")]
+    {
+        let ran = run(&stage, more);
+        let told = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(told.contains("1 trial: 1 PASS"), "{told}");
+        assert!(
+            told.contains("agent: `kb` was never asked in th") && told.contains("does the agent read KB_URL?"),
+            "{told}"
+        );
+        assert!(
+            told.contains(place) && !told.contains("`shelf` was never") && !told.contains("`spare` was never"),
+            "{told}"
+        );
+    }
+    let part = run(&stage, &["--only", "warranty"]);
+    assert!(!format!("{}{}", part.stdout, part.stderr).contains("never asked"), "{}{}", part.stdout, part.stderr);
 }
