@@ -13,10 +13,11 @@ use super::query::{self, Term};
 use super::{Found, KnowledgeBase, KnowledgeError, Search, rank, tokenize};
 use crate::platform::clock::BoxFuture;
 use crate::platform::files::{self, OwnKey};
+use crate::platform::lock::lock;
 use crate::settings::Language;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Maximum number of passages for which a copy in memory for each connection is cheaper than a file.
 const IN_MEMORY: usize = 2_000;
@@ -118,7 +119,7 @@ impl Embedded {
     }
 
     fn give_back(&self, index: FullText) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(index);
+        lock(&self.idle).push(index);
     }
 
     /// The `top_k` best passages for `query`.
@@ -155,13 +156,13 @@ impl Embedded {
     /// Of each term, in the order given.
     fn occurrences(&self, terms: &[Term]) -> Result<Vec<Occurrences>, KnowledgeError> {
         let mut known: Vec<Option<Occurrences>> = {
-            let remembered = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+            let remembered = lock(&self.terms);
             terms.iter().map(|term| remembered.known.get(term).cloned()).collect()
         };
         if known.iter().any(Option::is_none) {
             let missing: Vec<&Term> =
                 terms.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(term, _)| term).collect();
-            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let idle = lock(&self.idle).pop();
             let index = match idle {
                 Some(index) => index,
                 None => self.connect().map_err(|error| self.failed(error))?,
@@ -197,7 +198,7 @@ impl Embedded {
     }
 
     fn remember(&self, found: impl Iterator<Item = (Term, Occurrences)>) {
-        let mut terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut terms = lock(&self.terms);
         for (term, occurrences) in found {
             if terms.passages + occurrences.len() > MOST_REMEMBERED {
                 *terms = Terms::default();

@@ -2,8 +2,9 @@
 
 use super::{KnowledgeBase, Passage, Search};
 use crate::platform::clock::BoxFuture;
+use crate::platform::lock::lock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// By id.
 type Noted = Arc<Mutex<BTreeMap<String, Passage>>>;
@@ -26,7 +27,7 @@ impl FoundPassages {
     /// declaration; of each passage the text that was found first.
     pub fn take(&self) -> Vec<(String, Vec<Passage>)> {
         let taken = self.bases.iter().map(|(name, noted)| {
-            let noted = std::mem::take(&mut *noted.lock().unwrap_or_else(PoisonError::into_inner));
+            let noted = std::mem::take(&mut *lock(&noted));
             (name.clone(), noted.into_values().collect::<Vec<_>>())
         });
         taken.filter(|(_, passages)| !passages.is_empty()).collect()
@@ -49,7 +50,7 @@ impl KnowledgeBase for Noting {
     fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search> {
         Box::pin(async move {
             let search = self.base.search(query, top_k).await;
-            let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut noted = lock(&self.noted);
             for found in search.result.iter().flatten() {
                 if !noted.contains_key(&found.passage.id) {
                     noted.insert(found.passage.id.clone(), found.passage.clone());

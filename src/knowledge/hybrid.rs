@@ -11,12 +11,13 @@ use super::server::{self, Collection, Store, failed};
 use super::vectors::{PassageVectors, file_of};
 use super::{Found, KnowledgeBase, KnowledgeSource, Search, SearchError};
 use crate::platform::clock::BoxFuture;
+use crate::platform::lock::lock;
 use crate::provider::{Access, Attempt, Attempted, Embedder, ErrorKind, ProviderError, VectorUsage};
 use crate::settings::{EmbeddingSettings, ServerAddress};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Separator after the number of passages in a pinned state.
 const COUNTED: &str = " passages";
@@ -106,7 +107,7 @@ impl Opened {
     /// The passages nearest to a vector, nearest first.
     async fn nearest(&self, vector: &[f32], most: usize, attempts: Vec<Attempt>) -> Attempted<Vec<(Passage, f64)>> {
         let Some(store) = &self.store else { return self.nearest_here(vector, most, attempts) };
-        let known = self.collection.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(&self.collection).clone();
         let (collection, attempts) = if let Some(collection) = known {
             (collection, attempts)
         } else {
@@ -148,7 +149,7 @@ impl Opened {
                 collection.name
             )));
         }
-        *self.collection.lock().unwrap_or_else(PoisonError::into_inner) = Some(collection.clone());
+        *lock(&self.collection) = Some(collection.clone());
         Ok(collection)
     }
 
@@ -218,7 +219,7 @@ impl KnowledgeBase for Opened {
         match &self.shared.place {
             VectorsAt::Folder(rows) => format!("{words}vectors {} by {model}", rows.hash()),
             VectorsAt::Server(address) => {
-                let known = self.collection.lock().unwrap_or_else(PoisonError::into_inner);
+                let known = lock(&self.collection);
                 let count = known.as_ref().map(|known| format!(", {}{COUNTED}", known.count)).unwrap_or_default();
                 let (kind, name) = (&address.scheme, &address.collection);
                 format!("{words}{kind} collection {name}{count}, vectors by {model}")

@@ -11,6 +11,7 @@ mod tests;
 use super::learned::{ExternalRecord, KeywordEntry, LearnedHit, learned_id};
 use super::upkeep::{PruneRule, Pruned, Upkeep};
 use super::{KnowledgeError, keyword_store as store, tokenize};
+use crate::platform::lock::lock;
 use crate::settings::KeywordIndexSettings;
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -65,7 +66,7 @@ impl KeywordIndex {
     /// Closes an index in a file; its next use opens the file again, as another process would.
     pub fn close(&self) {
         if self.file.is_some() {
-            drop(self.connection.lock().unwrap_or_else(PoisonError::into_inner).take());
+            drop(lock(&self.connection).take());
         }
     }
 
@@ -165,12 +166,12 @@ impl KeywordIndex {
 
     /// Whether anything was opened yet.
     pub fn is_open(&self) -> bool {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        lock(&self.connection).is_some()
     }
 
     fn opened<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, KnowledgeError> {
         let failed = |error| store::failed(self.file.as_deref(), error);
-        let mut slot = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = lock(&self.connection);
         if slot.is_none() {
             *slot = Some(match self.file.as_deref() {
                 Some(file) if self.read_only => store::open_to_read(file)?,

@@ -15,12 +15,13 @@ use super::guard::{differs, guard};
 use super::learned::{ExternalRecord, KeywordEntry, Provenance, learned_id};
 use super::upkeep::{PruneRule, Pruned};
 use super::{ForeignFile, KnowledgeError, tokenize};
+use crate::platform::lock::lock;
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 const VERSION: i64 = 2;
@@ -62,7 +63,7 @@ const MOST_IDLE: usize = 64;
 const EMPTY: [&str; 4] = ["DELETE FROM stems", "DELETE FROM provenance", "DELETE FROM keywords", "DELETE FROM results"];
 
 fn open_in_memory() -> rusqlite::Result<Connection> {
-    if let Some(idle) = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+    if let Some(idle) = lock(&IDLE).pop() {
         return Ok(idle);
     }
     let connection = Connection::open_in_memory()?;
@@ -84,7 +85,7 @@ pub(super) fn give_back(connection: Connection) {
     let empty =
         |statement: &str| connection.prepare_cached(statement).and_then(|mut delete| delete.execute([])).is_ok();
     let emptied = connection.is_autocommit() && EMPTY.into_iter().all(empty);
-    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut idle = lock(&IDLE);
     if emptied && idle.len() < MOST_IDLE {
         idle.push(connection);
     }

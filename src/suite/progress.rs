@@ -1,10 +1,11 @@
 //! Progress of a run: counted by the threads that run trials, read by another thread.
 
 use crate::gate::Verdict;
+use crate::platform::lock::lock;
 use crate::transport::Budget;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Counters of a run in progress.
 ///
@@ -63,7 +64,7 @@ impl Progress {
             errors: self.errors.load(Ordering::Relaxed),
             running: budget.map_or(0, |budget| budget.under_way()),
             requests: budget.map_or(0, |budget| budget.calls()),
-            dollars: *self.dollars.lock().unwrap_or_else(PoisonError::into_inner),
+            dollars: *lock(&self.dollars),
         }
     }
 
@@ -88,7 +89,7 @@ impl Progress {
             self.errors.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(cost) = cost {
-            let mut dollars = self.dollars.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut dollars = lock(&self.dollars);
             *dollars = Some(dollars.unwrap_or_default() + cost);
         }
         self.count();

@@ -4,6 +4,7 @@
 use super::Unmet;
 use super::generated::repeated;
 use crate::platform::clock::{BoxFuture, Clock, RealClock};
+use crate::platform::lock::lock;
 use crate::platform::secrets;
 use crate::provider::chat::ToolDefinition;
 use crate::provider::wire::{
@@ -382,7 +383,7 @@ impl Echo {
 
 impl Transport for Echo {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        let mut left = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut left = lock(&self.0);
         let found = repeated(&left, &request).map(|place| left.remove(place).result);
         drop(left);
         let none = || TransportError::Invalid { message: "the first conversation asked no such thing".to_owned() };

@@ -9,6 +9,7 @@
 //! The token is in the address that is printed, so no other page and no other user of this machine can guess it.
 //! Requests from other web pages and to other host names are refused all the same (`platform::loopback`).
 
+use crate::platform::lock::lock;
 use crate::platform::{files, loopback, secrets};
 use crate::report::review::{ReviewPage, html};
 use crate::suite::review::{RatingsError, RatingsTable, ReviewItem};
@@ -19,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use std::future::{Future, IntoFuture};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Longest body of a rating, in bytes.
 const LONGEST_BODY: usize = 64;
@@ -62,7 +63,7 @@ impl Session {
 
     /// The first item without a rating after `place`, from the beginning again at the end; as a number from 1, or 0.
     fn next(&self, place: usize) -> usize {
-        let ratings = self.ratings.lock().unwrap_or_else(PoisonError::into_inner);
+        let ratings = lock(&self.ratings);
         let free = |place: &usize| ratings[*place].is_none();
         (place..ratings.len()).chain(0..place).find(free).map_or(0, |place| place + 1)
     }
@@ -70,7 +71,7 @@ impl Session {
     /// Writes a rating. The file is read again first: people, and other reviews, may have changed it meanwhile.
     fn rate(&self, place: usize, satisfied: bool) -> Result<(), RatingsError> {
         let _turn = files::turn();
-        let mut ratings = self.ratings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ratings = lock(&self.ratings);
         let item = &self.items[place];
         let mut table = RatingsTable::read(&self.file)?;
         if table.rate(&item.trial, satisfied, item.sampled)? {
@@ -81,7 +82,7 @@ impl Session {
     }
 
     fn page(&self, number: usize) -> std::io::Result<String> {
-        let ratings = self.ratings.lock().unwrap_or_else(PoisonError::into_inner);
+        let ratings = lock(&self.ratings);
         let place = number.checked_sub(1);
         let file = self.file.file_name().unwrap_or_default().to_string_lossy();
         html(&ReviewPage {

@@ -4,7 +4,8 @@
 //! against a turn's time limit. While a trial waits and has no request in flight, its clock is paused.
 
 use super::{BoxFuture, Clock};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::platform::lock::lock;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// The clock of one live trial.
@@ -74,7 +75,7 @@ impl PausableClock {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

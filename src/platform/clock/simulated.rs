@@ -5,12 +5,13 @@
 //! the result is a [`Deadlock`], which is reported at once.
 
 use super::{BoxFuture, Clock};
+use crate::platform::lock::lock;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ impl VirtualClock {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Jumps to the earliest deadline and wakes its sleepers; `false` if there is none.

@@ -3,13 +3,14 @@
 //! Plain, hex and base64 spellings are searched as literals. Spellings character by character (JSON and HTML escapes,
 //! percent-encoding, mixed or nested) are matched by one pattern with alternatives for each character.
 
+use crate::platform::lock::lock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use regex::{Regex, RegexBuilder};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Shorter spellings match only as separate words.
 const SHORT: usize = 8;
@@ -29,7 +30,7 @@ pub(super) struct Spellings {
 impl Spellings {
     /// Spellings of a non-empty value.
     pub(super) fn of(value: &str) -> Arc<Self> {
-        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = lock(&COMPILED);
         let known = compiled.entry(value.to_owned()).or_insert_with(|| Arc::new(Self::compile(value)));
         Arc::clone(known)
     }

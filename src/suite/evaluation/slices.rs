@@ -11,6 +11,7 @@ use super::score::{ExaminedLine, OpenedRun, ScoreError, begin, finished, parsed}
 use super::windows::{self, Line};
 use crate::gate::{Examined, Examiner};
 use crate::platform::files;
+use crate::platform::lock::lock;
 use crate::report::Room;
 use crate::trace::text::listed;
 use crate::trace::{self, Passages, Trace};
@@ -22,7 +23,7 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Folder of the slices in a run folder.
 const FOLDER: &str = "slices";
@@ -309,7 +310,7 @@ impl Traces {
     /// The trace at a place; `None` if there is none.
     fn at(&self, start: u64, length: u64) -> Result<Option<Trace>, ScoreError> {
         let read = || {
-            let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut input = lock(&self.input);
             input.seek(SeekFrom::Start(start))?;
             let mut text = Vec::new();
             Read::take(&mut *input, length).read_to_end(&mut text)?;
