@@ -51,18 +51,7 @@ pub(super) fn ln_lower(a: f64, b: f64, x: f64) -> f64 {
 
 /// The `x` with `I_x(a, b) = probability`, by bisection: slow, and accurate to one float.
 pub(super) fn inverse(a: f64, b: f64, probability: f64) -> f64 {
-    let (mut low, mut high) = (0.0_f64, 1.0_f64);
-    for _ in 0..200 {
-        let middle = f64::midpoint(low, high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        if regularised(a, b, middle) < probability {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
+    let (low, high) = super::halved(0.0, 1.0, |middle| regularised(a, b, middle) < probability);
     f64::midpoint(low, high)
 }
 

@@ -59,6 +59,29 @@ fn bisect(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
+/// The first of `0..=last` for which `holds`, which holds for all after it.
+fn first_of(last: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let first = if holds(0) { 0 } else { bisect(0, last + 1, holds) };
+    (first <= last).then_some(first)
+}
+
+/// Halves the span from `low` to `high` until only neighbouring floats are left: `below` holds up to the first and not
+/// from the second on.
+fn halved(mut low: f64, mut high: f64, below: impl Fn(f64) -> bool) -> (f64, f64) {
+    for _ in 0..200 {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        if below(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low, high)
+}
+
 /// Beyond so many [`fewest`] gives up.
 const FURTHEST: u64 = 100_000_000;
 

@@ -3,6 +3,7 @@
 //! A rule is converted to whole numbers, one [`Look`] for each end of a pass, so plans can be compared before any call
 //! is made. Other rules, such as fixed plans, can be written as looks too.
 
+use super::first_of;
 use super::stopping::{Decision, Rule};
 
 /// One look at the units: the rule in whole numbers.
@@ -25,7 +26,7 @@ pub(crate) fn looks(rule: &Rule, pass: u64, max_units: u64) -> Vec<Look> {
             let units = number * pass;
             let at = |f: u64| rule.decide(units - f, f);
             // From no failure to all, decisions only go from Pass over Undecided and CannotPass to Fail.
-            let first = |holds: &dyn Fn(Decision) -> bool| partition(units, &|f| holds(at(f)));
+            let first = |holds: &dyn Fn(Decision) -> bool| first_of(units, |f| holds(at(f)));
             let passing = first(&|decision| decision != Decision::Pass).unwrap_or(units + 1);
             Look {
                 units,
@@ -35,20 +36,6 @@ pub(crate) fn looks(rule: &Rule, pass: u64, max_units: u64) -> Vec<Look> {
             }
         })
         .collect()
-}
-
-/// The first of `0..=last` for which `holds`, which holds for all after it.
-fn partition(last: u64, holds: &dyn Fn(u64) -> bool) -> Option<u64> {
-    let (mut low, mut high) = (0, last + 1);
-    while low < high {
-        let middle = u64::midpoint(low, high);
-        if holds(middle) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    (low <= last).then_some(low)
 }
 
 /// Behaviour of a rule for units of one true rate.
@@ -146,7 +133,7 @@ mod tests {
             let peeking: Vec<Look> = (1..=200)
                 .map(|units| {
                     let reaches = |f: u64| super::super::lower_bound(units - f, units) >= target;
-                    let pass_at_most = partition(units, &|f| !reaches(f)).and_then(|first| first.checked_sub(1));
+                    let pass_at_most = first_of(units, |f| !reaches(f)).and_then(|first| first.checked_sub(1));
                     Look { units, pass_at_most, fail_at_least: None, give_up_at_least: None }
                 })
                 .collect();
@@ -163,8 +150,8 @@ mod tests {
         let looks: Vec<Look> = (1..=1_000)
             .map(|units| Look {
                 units,
-                pass_at_most: partition(units, &|f| score(units, f) < bound).and_then(|first| first.checked_sub(1)),
-                fail_at_least: partition(units, &|f| score(units, f) <= -bound),
+                pass_at_most: first_of(units, |f| score(units, f) < bound).and_then(|first| first.checked_sub(1)),
+                fail_at_least: first_of(units, |f| score(units, f) <= -bound),
                 give_up_at_least: None,
             })
             .collect();

@@ -36,19 +36,7 @@ pub(crate) fn lower_at(s: f64, cases: u64, alpha: f64) -> f64 {
     if cases == 0 || s <= 0.0 {
         return 0.0;
     }
-    let (mut low, mut high) = (0.0_f64, 1.0_f64);
-    for _ in 0..100 {
-        let middle = f64::midpoint(low, high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        if reaches(s, cases, middle, alpha) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low
+    super::halved(0.0, 1.0, |middle| reaches(s, cases, middle, alpha)).0
 }
 
 /// One-sided upper bound at level `1 - alpha`, the mirror of [`lower_at`].

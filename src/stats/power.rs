@@ -26,16 +26,7 @@ pub(crate) fn mcnemar_power(pairs: u64, only_a: f64, only_b: f64, alpha: f64) ->
 /// Of `m` discordant pairs, the largest count in the rarer direction at which McNemar's test rejects; `None` if none does.
 fn critical_count(m: u64, alpha: f64) -> Option<u64> {
     let rejects = |count: u64| mcnemar_exact(count, m - count).is_some_and(|p| p <= alpha);
-    let (mut low, mut high) = (0, m / 2 + 1);
-    while low < high {
-        let middle = u64::midpoint(low, high);
-        if rejects(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low.checked_sub(1)
+    super::first_of(m / 2, |count| !rejects(count)).unwrap_or(m / 2 + 1).checked_sub(1)
 }
 
 /// The smallest gain, up to `largest`, that `pairs` pairs detect with probability `power`; `shares` of a gain are those of

@@ -124,19 +124,7 @@ pub(crate) fn lower_at_stopping(s: u64, f: u64, alpha: f64) -> f64 {
         let (s, f) = (s as f64, f as f64);
         mixture(s, f, PRIOR, m) + tail(s, f) - tail(0.0, 0.0) >= -alpha.ln()
     };
-    let (mut low, mut high) = (0.0_f64, s as f64 / (s + f) as f64);
-    for _ in 0..200 {
-        let middle = f64::midpoint(low, high);
-        if middle <= low || middle >= high {
-            break;
-        }
-        if rejects(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low
+    super::halved(0.0, s as f64 / (s + f) as f64, rejects).0
 }
 
 /// The mirror image of [`lower_at_stopping`]: all rates from it on are rejected by the `E-` against them.
