@@ -4,7 +4,7 @@
 //! citations. A second `message_start` with another id restarts the message, as gateways do when they fall back to
 //! another upstream; with the same id it is a repetition.
 
-use super::assembler::Assemble;
+use super::assembler::{Assemble, append};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -105,10 +105,7 @@ impl Block {
 
     fn append(&mut self, key: &str, more: &Value) {
         let (Some(block), Some(more)) = (self.value.as_object_mut(), more.as_str()) else { return };
-        match block.entry(key).or_insert_with(|| Value::from("")) {
-            Value::String(sum) => sum.push_str(more),
-            other => *other = Value::from(more),
-        }
+        append(block.entry(key).or_insert(Value::Null), more);
     }
 
     fn whole(mut self) -> Value {

@@ -24,6 +24,14 @@ pub trait Assemble: Debug + Send {
     fn document(&mut self) -> Value;
 }
 
+/// Appends a piece to a text, which begins with it if there is none.
+pub(super) fn append(text: &mut Value, more: &str) {
+    match text {
+        Value::String(sum) => sum.push_str(more),
+        other => *other = Value::from(more),
+    }
+}
+
 /// Assembles the events of one stream in any dialect.
 #[derive(Debug)]
 pub struct Assembler {

@@ -3,7 +3,7 @@
 //! Parts are appended; consecutive text and consecutive thoughts are joined. A function call may arrive in pieces
 //! (`partialArgs` with a JSON path each, `willContinue` until it is complete).
 
-use super::assembler::Assemble;
+use super::assembler::{Assemble, append};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -164,10 +164,7 @@ fn set(args: &mut Value, piece: &Value) {
         };
     }
     if let Some(more) = piece["stringValue"].as_str() {
-        match place {
-            Value::String(sum) => sum.push_str(more),
-            other => *other = Value::from(more),
-        }
+        append(place, more);
     } else if let Some(value) = ["numberValue", "boolValue"].iter().find_map(|key| piece.get(*key)) {
         *place = value.clone();
     } else if piece.get("nullValue").is_some() {

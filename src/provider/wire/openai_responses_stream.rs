@@ -4,7 +4,7 @@
 //! replaces the built one. The last event repeats the whole response; if its output is empty, as some gateways leave
 //! it, the items received are used. Perplexity's Agent API uses the same events and adds some.
 
-use super::assembler::Assemble;
+use super::assembler::{Assemble, append};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::mem::take;
@@ -96,10 +96,7 @@ impl Assembler {
 
 fn add(place: &mut Value, key: &str, more: &str) {
     let Some(map) = place.as_object_mut() else { return };
-    match map.entry(key).or_insert_with(|| Value::from("")) {
-        Value::String(sum) => sum.push_str(more),
-        other => *other = Value::from(more),
-    }
+    append(map.entry(key).or_insert(Value::Null), more);
 }
 
 #[cfg(test)]
