@@ -45,11 +45,7 @@ impl AgentTarget {
     /// Starts the agent, or connects the proxy of one that runs.
     pub(super) async fn contact(&self, services: Arc<dyn Transport>, answered: bool) -> Result<Contact, NoContact> {
         if self.command.is_empty() {
-            let proxy = USUAL_PROXY.parse().map_err(|why| NoContact {
-                message: format!("{USUAL_PROXY}: {why}"),
-                lines: Vec::new(),
-                ended_well: false,
-            })?;
+            let proxy = USUAL_PROXY.parse().map_err(|why| format!("{USUAL_PROXY}: {why}"))?;
             return Contact::running(&self.origin, proxy, services).await;
         }
         let here = Path::new(".");

@@ -62,11 +62,7 @@ pub(crate) async fn run(trial: Trial<'_>, mode: TrialMode, place: &Place) -> Fin
     carry_out(trial, mode, place, None).await
 }
 
-/// Runs one trial of a case that a test runner begins.
-async fn run_begun(trial: Trial<'_>, mode: TrialMode, beginnings: &Beginnings) -> Finished {
-    carry_out(trial, mode, &Place::default(), Some(beginnings)).await
-}
-
+/// Runs one trial; `beginnings` are those of a case that a test runner begins.
 async fn carry_out(trial: Trial<'_>, mode: TrialMode, place: &Place, beginnings: Option<&Beginnings>) -> Finished {
     let Some((outside, case)) = trial.opened.agent(trial.planned).zip(trial.case()) else {
         return trial.failed(&foreign());

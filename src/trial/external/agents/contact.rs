@@ -1,7 +1,7 @@
 //! A conversation with an agent of which nothing is known yet: it is started or running, and its requests are seen.
 
 use super::environment;
-use super::process::{self, NotStarted, Process, Start};
+use super::process::{self, NoContact, Process, Start};
 use crate::flow::external::in_utf8;
 use crate::platform::clock::{Clock, RealClock, timeout};
 use crate::settings::Auth;
@@ -21,23 +21,6 @@ use std::time::Duration;
 const REPLY_LIMIT: Duration = Duration::from_mins(2);
 /// How long an agent may neither reply nor ask a service.
 const SILENT_LIMIT: Duration = Duration::from_secs(20);
-
-/// Why there is no contact, and the last lines of the process.
-#[derive(Debug)]
-pub(crate) struct NoContact {
-    /// What went wrong.
-    pub message: String,
-    /// The last lines of the process.
-    pub lines: Vec<String>,
-    /// Whether the process ended by itself without an error.
-    pub ended_well: bool,
-}
-
-impl From<NotStarted> for NoContact {
-    fn from(NotStarted { message, lines, ended_well }: NotStarted) -> Self {
-        Self { message, lines, ended_well }
-    }
-}
 
 /// An agent, and the proxy that sees what it asks.
 pub(crate) struct Contact {
@@ -101,11 +84,11 @@ impl Contact {
         if let Some(place) = place
             && let Err(why) = tokio::net::TcpStream::connect(place).await
         {
-            let message = format!(
+            return Err(format!(
                 "the agent at {origin} is not reached ({why}): start it first, with its base URLs at the proxy \
                  (OPENAI_BASE_URL=http://{proxy}{MODEL_MOUNT} for example; docs/how-to/external-agents.md)"
-            );
-            return Err(NoContact { message, lines: Vec::new(), ended_well: false });
+            )
+            .into());
         }
         let proxy = open(proxy).await?;
         let tap = Arc::new(Tap::new(services));
@@ -183,11 +166,7 @@ impl Contact {
 }
 
 async fn open(address: SocketAddr) -> Result<Proxy, NoContact> {
-    Proxy::open(address).await.map_err(|why| NoContact {
-        message: format!("the proxy cannot listen at {address}: {why}"),
-        lines: Vec::new(),
-        ended_well: false,
-    })
+    Ok(Proxy::open(address).await.map_err(|why| format!("the proxy cannot listen at {address}: {why}"))?)
 }
 
 fn to(origin: &str, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Transport>, NoContact> {
@@ -200,6 +179,5 @@ fn to(origin: &str, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Transport>, NoCont
         trial_header: false,
     };
     let live = LiveTransport::new(BTreeMap::from([(Service::Agent, target)]), Arc::clone(clock));
-    let live = live.map_err(|why| NoContact { message: why.to_string(), lines: Vec::new(), ended_well: false })?;
-    Ok(Arc::new(live))
+    Ok(Arc::new(live.map_err(|why| why.to_string())?))
 }

@@ -12,8 +12,9 @@ mod output;
 mod process;
 mod turnstile;
 
-pub(crate) use contact::{Contact, NoContact};
+pub(crate) use contact::Contact;
 pub(super) use mark::Mark;
+pub(crate) use process::NoContact;
 pub(super) use process::Process;
 pub(crate) use turnstile::Place;
 

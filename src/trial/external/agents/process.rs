@@ -53,13 +53,21 @@ pub(super) struct Start<'s> {
     pub(super) clock: &'s Arc<dyn Clock>,
 }
 
-/// Why a process did not start, and its last lines.
-#[derive(Debug)]
-pub(super) struct NotStarted {
-    pub(super) message: String,
-    pub(super) lines: Vec<String>,
+/// Why there is no contact with an agent, and the last lines of its process.
+#[derive(Debug, Default)]
+pub(crate) struct NoContact {
+    /// What went wrong.
+    pub message: String,
+    /// The last lines of the process.
+    pub lines: Vec<String>,
     /// Whether the process ended by itself and reported no error, as a program that reads its standard input does.
-    pub(super) ended_well: bool,
+    pub ended_well: bool,
+}
+
+impl From<String> for NoContact {
+    fn from(message: String) -> Self {
+        Self { message, ..Self::default() }
+    }
 }
 
 /// A running process; dropping it ends it and everything that it started.
@@ -82,14 +90,13 @@ pub(in crate::trial::external) struct Process {
 impl Process {
     /// Starts a process and waits until it is ready.
     #[expect(clippy::disallowed_methods, reason = "the process is read while trials run")]
-    pub(super) async fn start(start: Start<'_>) -> Result<Self, NotStarted> {
+    pub(super) async fn start(start: Start<'_>) -> Result<Self, NoContact> {
         let shown = start.command.join(" ");
-        let not_started = |message: String| NotStarted { message, lines: Vec::new(), ended_well: false };
         let urls = start.environment.iter().filter_map(|(_, value)| reqwest::Url::parse(value).ok());
         let known = urls.filter_map(|url| url.port()).collect();
         let port = match start.fixed_port {
             Some(port) => port,
-            None => free_port().map_err(|why| not_started(format!("there is no free port: {why}")))?,
+            None => free_port().map_err(|why| format!("there is no free port: {why}"))?,
         };
         let mut words = start.command.iter().map(|word| word.replace(PORT, &port.to_string()));
         let mut command = Command::new(words.next().unwrap_or_default());
@@ -101,7 +108,7 @@ impl Process {
         let mark = Mark::on(&mut command);
         let mut child = command.spawn().map_err(|why| {
             let folder = start.folder.display();
-            not_started(format!("the agent cannot be started: `{shown}` in {folder}: {why}"))
+            format!("the agent cannot be started: `{shown}` in {folder}: {why}")
         })?;
         let output = Output::default();
         let mut lines = None;
@@ -139,7 +146,7 @@ impl Process {
     }
 
     /// Waits until it reads its standard input: what it does before belongs to its start, not to a turn.
-    async fn reads(&self, lines: &LineTransport) -> Result<(), NotStarted> {
+    async fn reads(&self, lines: &LineTransport) -> Result<(), NoContact> {
         lines.announce().await;
         let until = self.clock.now() + START_LIMIT;
         // The limit of the turn says more than that of the start where the process takes longer.
@@ -151,16 +158,16 @@ impl Process {
     }
 
     /// Fails if it has ended, with its last lines.
-    async fn still_runs(&self) -> Result<(), NotStarted> {
+    async fn still_runs(&self) -> Result<(), NoContact> {
         let Some(status) = self.exit() else { return Ok(()) };
         // What it printed last is read before its end is told.
         self.clock.sleep(LOOK).await;
         let message = format!("the agent ended before it was ready ({status}): `{}`", self.command);
-        Err(NotStarted { message, lines: self.output.last_lines(), ended_well: status == "exit code 0" })
+        Err(NoContact { message, lines: self.output.last_lines(), ended_well: status == "exit code 0" })
     }
 
     /// Waits until it is ready; returns where it listens.
-    async fn ready(&self, path: Option<&str>, ipv6: bool) -> Result<SocketAddr, NotStarted> {
+    async fn ready(&self, path: Option<&str>, ipv6: bool) -> Result<SocketAddr, NoContact> {
         let command = &self.command;
         // Another part of the process may have installed the provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -178,7 +185,7 @@ impl Process {
                         "the agent listens at {address} alone, and is asked at 127.0.0.1: `{command}`; let it listen at \
                          127.0.0.1, or write `http://[::1]:{{{{port}}}}` in `http`"
                     );
-                    return Err(NotStarted { message, lines: self.output.last_lines(), ended_well: false });
+                    return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
                 }
             }
             let listening = listening.filter(|address| ipv6 || address.is_ipv4());
@@ -198,7 +205,7 @@ impl Process {
             if let Some(port) = self.other_port() {
                 let message =
                     format!("the agent listens at port {port}, not at {}: `{command}`; {READS_PORT}", self.port);
-                return Err(NotStarted { message, lines: self.output.last_lines(), ended_well: false });
+                return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
             }
             if self.clock.now() >= until {
                 let what = path.map_or_else(
@@ -207,7 +214,7 @@ impl Process {
                 );
                 let seconds = START_LIMIT.as_secs();
                 let message = format!("the agent was not ready within {seconds} s: `{command}`; {what}");
-                return Err(NotStarted { message, lines: self.output.last_lines(), ended_well: false });
+                return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
             }
             self.clock.sleep(LOOK).await;
         }

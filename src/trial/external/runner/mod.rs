@@ -10,7 +10,7 @@ mod control;
 
 pub(super) use case::{Beginnings, Begun, ENDED_EARLY, NEVER_ENDED};
 
-use super::agents::{Mark, environment};
+use super::agents::{Mark, Place, environment};
 use crate::plan::{Plan, PlannedCase, PlannedTrial, ResolvedCase, trial_seed};
 use crate::platform::clock::{Clock, RealClock, timeout};
 use crate::platform::lock::lock;
@@ -317,10 +317,10 @@ impl Cases {
         let (opened, mode, of_trial, own) =
             (Arc::clone(&self.opened), self.mode, planned.1.clone(), Arc::clone(&beginnings));
         let task = tokio::spawn(async move {
-            let trial = opened.trial(&plan, &of_trial);
+            let (trial, place) = (opened.trial(&plan, &of_trial), Place::default());
             let finished = tokio::select! {
                 biased;
-                finished = super::run_begun(trial, mode, &own) => finished,
+                finished = super::carry_out(trial, mode, &place, Some(&own)) => finished,
                 reason = opened.budget.ended() => trial.stopped(reason),
             };
             own.refuse(&finished.trace.end).await;
