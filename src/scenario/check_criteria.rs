@@ -264,7 +264,7 @@ fn margin(row: &Criterion, share: f64, at: At<'_>, mistakes: &mut Vec<Mistake>) 
 
 fn grammar_mistake(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {
     let mut mistake = Mistake::at(at, code, error.message).within(error.start, error.length);
-    mistake.label = error.label;
+    mistake.told.label = error.label;
     mistake
 }
 

@@ -163,31 +163,17 @@ impl<'a> At<'a> {
 /// A mistake with a path instead of a line and column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
-    pub(super) severity: Severity,
-    pub(super) code: &'static str,
+    /// What is told; its file is set last, and its place, unless it is known already.
+    pub(super) told: Diagnostic,
     pub(super) path: Vec<Step>,
     pub(super) focus: Focus,
-    pub(super) message: String,
-    pub(super) label: Option<String>,
-    pub(super) help: Vec<String>,
     pub(super) quote: bool,
-    pub(super) place: Option<Place>,
 }
 
 impl Mistake {
     /// Creates an error at the value that `at` names.
     pub(crate) fn at(at: At<'_>, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Error,
-            code,
-            path: at.path(),
-            focus: Focus::Value,
-            message: message.into(),
-            label: None,
-            help: Vec::new(),
-            quote: true,
-            place: None,
-        }
+        Self { told: Diagnostic::error(code, "", message), path: at.path(), focus: Focus::Value, quote: true }
     }
 
     /// Points at the key instead of the value.
@@ -207,27 +193,28 @@ impl Mistake {
     /// Makes it a note.
     #[must_use]
     pub(crate) fn into_note(mut self) -> Self {
-        self.severity = Severity::Note;
+        self.told.severity = Severity::Note;
         self
     }
 
     /// Message, label and help as one line, for use without a source file.
     pub(crate) fn sentence(&self) -> String {
-        let parts = [Some(&self.message), self.label.as_ref()].into_iter().flatten().chain(&self.help);
+        let Diagnostic { message, label, help, .. } = &self.told;
+        let parts = std::iter::once(message).chain(label).chain(help);
         parts.map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 
     /// Sets the text printed at the place.
     #[must_use]
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = Some(label.into());
+        self.told.label = Some(label.into());
         self
     }
 
     /// Adds a line of help.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help.push(help.into());
+        self.told.help.push(help.into());
         self
     }
 
@@ -238,18 +225,10 @@ impl Mistake {
         self
     }
 
-    fn diagnose(self, file: &str, text: &str, root: Option<&Node<'_>>) -> Diagnostic {
-        let place = self.place.or_else(|| root.map(|root| root.locate(&self.path, self.focus)));
-        let mut diagnostic = Diagnostic {
-            severity: self.severity,
-            code: self.code,
-            message: self.message,
-            file: file.to_owned(),
-            place: None,
-            source_line: None,
-            label: self.label,
-            help: self.help,
-        };
+    /// Locates it in a file; `root` is the file read as a tree, unless the place is known.
+    pub(super) fn diagnose(self, file: &str, text: &str, root: Option<&Node<'_>>) -> Diagnostic {
+        let place = self.told.place.or_else(|| root.map(|root| root.locate(&self.path, self.focus)));
+        let mut diagnostic = Diagnostic { file: file.to_owned(), ..self.told };
         if let Some(place) = place {
             diagnostic = diagnostic.in_yaml(text, place);
         }
@@ -280,11 +259,12 @@ pub(super) fn diagnose_in(
     let most = Bound::Mistakes.most_in_memory();
     let left = mistakes.get(most..).unwrap_or_default();
     let more = left.first().map(|first| {
-        let wrong = left.iter().any(|mistake| mistake.severity == Severity::Error);
+        let wrong = left.iter().any(|mistake| mistake.told.severity == Severity::Error);
         let severity = if wrong { Severity::Error } else { Severity::Note };
         let message = format!("{} more mistakes from here on are not listed", left.len() + unkept);
-        let more = Mistake { severity, code: "more-mistakes", message, label: None, help: Vec::new(), ..first.clone() };
-        more.help(format!("correct these first; {}", Bound::Mistakes.advice()))
+        let place = first.told.place;
+        let told = Diagnostic { severity, place, ..Diagnostic::error("more-mistakes", "", message) };
+        Mistake { told, ..first.clone() }.help(format!("correct these first; {}", Bound::Mistakes.advice()))
     });
     let told = mistakes.into_iter().take(most).chain(more);
     told.map(|mistake| mistake.diagnose(file, text, root)).collect()

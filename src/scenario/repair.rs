@@ -35,10 +35,10 @@ impl<T> Parsed<T> {
         let ours = |mistake: &Mistake| {
             let patched = matches!(mistake.path.first(), Some(Step::Key(key)) if self.patched.contains(key));
             // A model may be declared in the services, which are not known.
-            let model = mistake.code == "missing-key" && mistake.path == [Step::Key("model".to_owned())];
+            let model = mistake.told.code == "missing-key" && mistake.path == [Step::Key("model".to_owned())];
             patched
                 || (model && self.patched.contains("services"))
-                || (all_dropped && matches!(mistake.code, "no-cases" | "no-criteria"))
+                || (all_dropped && matches!(mistake.told.code, "no-cases" | "no-criteria"))
         };
         mistakes.into_iter().filter(|mistake| !ours(mistake)).collect()
     }
@@ -95,7 +95,7 @@ pub(super) struct Repaired {
 pub(super) fn repair(walked: &Walked, list: &str, required: &[(&str, Value)]) -> Option<Repaired> {
     let mut value = walked.value.as_object()?.clone();
     let (mut patched, mut dropped) = (BTreeSet::new(), BTreeSet::new());
-    for mistake in walked.mistakes.iter().filter(|mistake| mistake.code != shape::BAD_DURATION) {
+    for mistake in walked.mistakes.iter().filter(|mistake| mistake.told.code != shape::BAD_DURATION) {
         match mistake.path.as_slice() {
             [Step::Key(key), Step::Index(index), ..] if key == list => {
                 dropped.insert(*index);

@@ -315,7 +315,7 @@ impl<'s> Walker<'s> {
             } else if index < own.len() {
                 let mut mistake =
                     Mistake::at(at.key(text), "duplicate-key", format!("the key `{text}` is written twice"));
-                mistake.place = Some(key.place);
+                mistake.told.place = Some(key.place);
                 self.mistakes.push(mistake.label("remove one of the two"));
             }
         }
@@ -375,7 +375,7 @@ mod tests {
     fn codes(text: &str) -> Vec<(String, &'static str)> {
         let root = crate::platform::yaml::parse(text).expect("YAML");
         let walked = walk(&root, &schema::of::<Scenario>());
-        walked.mistakes.into_iter().map(|mistake| (mistake.message, mistake.code)).collect()
+        walked.mistakes.into_iter().map(|mistake| (mistake.told.message, mistake.told.code)).collect()
     }
 
     #[test]

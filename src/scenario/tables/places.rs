@@ -9,7 +9,7 @@ use super::template::TemplateValue;
 use super::{Table, TableRow};
 use crate::platform::bounds::Bound;
 use crate::platform::yaml::Focus;
-use crate::scenario::diagnostic::{Diagnostic, Mistake, Place, Severity, Step, diagnose_in};
+use crate::scenario::diagnostic::{Diagnostic, Mistake, Place, Severity, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -112,7 +112,9 @@ impl Tables {
             };
             match of_row {
                 None => others.push(mistake),
-                Some((index, path)) if kinds.insert((mistake.code, path.clone())) => first.push((mistake, index, path)),
+                Some((index, path)) if kinds.insert((mistake.told.code, path.clone())) => {
+                    first.push((mistake, index, path))
+                }
                 Some((index, path)) => further.push((mistake, index, path)),
             }
         }
@@ -123,7 +125,7 @@ impl Tables {
         let most = Bound::Mistakes.most_in_memory();
         for (mistake, index, path) in first.into_iter().chain(further) {
             let Some((used, row)) = self.of(index) else { continue };
-            let same = (mistake.code, mistake.message.clone(), mistake.label.clone(), path.clone());
+            let same = (mistake.told.code, mistake.told.message.clone(), mistake.told.label.clone(), path.clone());
             if once.contains(&same) {
                 continue;
             }
@@ -160,20 +162,19 @@ impl Used {
         };
         let (mut cell, gaps) = locate(Places::Table, mistake.focus);
         // In a case that expects nothing, the relevant place is the empty cell of its expectation.
-        if let ("expects-nothing", Some(expect)) = (mistake.code, self.template.get("expect")) {
+        if let ("expects-nothing", Some(expect)) = (mistake.told.code, self.template.get("expect")) {
             let below = gaps.iter().find(|gap| gap.template >= expect.place);
             cell = below.map_or(cell, |gap| gap.place);
         }
         let (template, _) = locate(Places::Template, mistake.focus);
         let Some(column) = column_of(cell) else {
-            let mistake = Mistake { place: Some(template), ..mistake };
-            return (one(mistake, file, text), true);
+            return (one(mistake, template, file, text), true);
         };
         let place = self.table.place(row.cell(column).map_or(&row.at, |cell| &cell.at));
         let empty = gaps.iter().find(|gap| gap.place == cell);
         let empty = empty.and_then(|gap| self.table.columns.get(gap.column));
-        let is_error = mistake.severity == Severity::Error;
-        let mut told = one(Mistake { place: Some(place), ..mistake }, &self.table.file, &self.table.text);
+        let is_error = mistake.told.severity == Severity::Error;
+        let mut told = one(mistake, place, &self.table.file, &self.table.text);
         if let Some(column) = empty.filter(|_| is_error) {
             told =
                 told.with_help(format!("`{}` is empty in this row, which leaves out what it would fill", column.name));
@@ -182,9 +183,9 @@ impl Used {
     }
 }
 
-fn one(mistake: Mistake, file: &str, text: &str) -> Diagnostic {
-    let fallback = Diagnostic::error(mistake.code, file, mistake.message.clone());
-    diagnose_in(vec![mistake], 0, file, text, None).pop().unwrap_or(fallback)
+fn one(mut mistake: Mistake, place: Place, file: &str, text: &str) -> Diagnostic {
+    mistake.told.place = Some(place);
+    mistake.diagnose(file, text, None)
 }
 
 fn used_at(file: &str, place: Place) -> String {
