@@ -19,24 +19,12 @@ pub(crate) use patterns::Patterns;
 use super::assignment::largest;
 use super::{Held, Seen, TurnView, quote};
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern};
+use crate::trace::text::listed;
 use crate::trace::{ModelCalled, Reply, ToolCalled, ToolOutcome};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-
-fn listed(expectation: &CallExpectation) -> &[CallPattern] {
-    match expectation {
-        CallExpectation::InOrder(list)
-        | CallExpectation::Exact(list)
-        | CallExpectation::AnyOrder(list)
-        | CallExpectation::Subset(list)
-        | CallExpectation::Superset(list)
-        | CallExpectation::Before(list) => list,
-        CallExpectation::ExactlyOnce(call) | CallExpectation::Never(call) => std::slice::from_ref(call),
-        CallExpectation::AtMost(bound) => std::slice::from_ref(&bound.call),
-    }
-}
 
 /// Largest number of calls with unknown outcome for which all combinations are tried.
 const MOST_OPEN: usize = 4;
@@ -183,7 +171,7 @@ pub(super) fn describe(expectation: &CallExpectation) -> String {
         }
         CallExpectation::Never(_) => "never",
     };
-    let patterns: Vec<_> = listed(expectation).iter().map(describe_pattern).collect();
+    let patterns: Vec<_> = expectation.patterns().iter().map(describe_pattern).collect();
     format!("calls.{name}: {}", if patterns.is_empty() { "no call".to_owned() } else { patterns.join(", ") })
 }
 
@@ -232,11 +220,7 @@ fn seen(all: &[Called<'_>]) -> Seen {
         };
         format!("{} ({outcome})", quote(&called.call.tool, 60))
     };
-    let mut text = format!("calls were: {}", all.iter().take(12).map(call).collect::<Vec<_>>().join(", "));
-    if all.len() > 12 {
-        let _ = write!(text, " and {} more", all.len() - 12);
-    }
-    Seen::new(text)
+    Seen::new(format!("calls were: {}", listed(all.iter().map(call), 12)))
 }
 
 /// Checks the calls of `turns` against the expectation; the error says what was observed instead.
@@ -245,7 +229,8 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
     let forbids = matches!(expectation, CallExpectation::Never(_) | CallExpectation::AtMost(_));
     let asked = |call: &&ToolCalled| {
         let of_tool = |pattern: &CallPattern| pattern.tool == call.tool && !pattern.arguments.is_empty();
-        (hides_arguments(call) || forbids && is_unreadable(&arguments(call))) && listed(expectation).iter().any(of_tool)
+        (hides_arguments(call) || forbids && is_unreadable(&arguments(call)))
+            && expectation.patterns().iter().any(of_tool)
     };
     let Some(call) = turns.iter().flat_map(|turn| turn.calls()).find(asked) else {
         return check_outcomes(expectation, turns, patterns, Fitting::None);
@@ -274,7 +259,7 @@ fn check_outcomes(
 ) -> Held {
     let unseen: Vec<&ToolCalled> =
         turns.iter().flat_map(|turn| turn.calls()).filter(|call| call.outcome.is_unseen()).collect();
-    let concerned = |call: &&ToolCalled| listed(expectation).iter().any(|pattern| pattern.tool == call.tool);
+    let concerned = |call: &&ToolCalled| expectation.patterns().iter().any(|pattern| pattern.tool == call.tool);
     let open = unseen.iter().filter(|call| concerned(call)).count();
     let under = |assumed: &[Came]| {
         let mut assumed = assumed.iter().copied();

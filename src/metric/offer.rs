@@ -4,7 +4,7 @@
 //! like any other.
 
 use crate::plan::ResolvedCase;
-use crate::scenario::{CallExpectation, Expectation};
+use crate::scenario::Expectation;
 use crate::trace::text::listed;
 use crate::trace::{Mode, Trace, TrialError, TrialErrorKind, What};
 
@@ -39,17 +39,7 @@ pub(crate) fn not_offered(case: &ResolvedCase, trace: &Trace) -> NotOffered {
 /// Visits every tool that an expectation names, with whether it only forbids or limits calls.
 fn each_tool(expect: &Expectation, visit: &mut dyn FnMut(&str, bool)) {
     for call in &expect.calls {
-        match call {
-            CallExpectation::InOrder(list)
-            | CallExpectation::Exact(list)
-            | CallExpectation::AnyOrder(list)
-            | CallExpectation::Superset(list)
-            | CallExpectation::Before(list) => list.iter().for_each(|pattern| visit(&pattern.tool, false)),
-            CallExpectation::ExactlyOnce(pattern) => visit(&pattern.tool, false),
-            CallExpectation::Subset(list) => list.iter().for_each(|pattern| visit(&pattern.tool, true)),
-            CallExpectation::AtMost(bound) => visit(&bound.call.tool, true),
-            CallExpectation::Never(pattern) => visit(&pattern.tool, true),
-        }
+        call.patterns().iter().for_each(|pattern| visit(&pattern.tool, call.needs_none()));
     }
     let probes = expect.context.iter().flat_map(|context| &context.probes);
     probes.filter_map(|probe| probe.in_arguments_of.as_deref()).for_each(|tool| visit(tool, false));

@@ -7,6 +7,7 @@ use super::{CallExpectation, CallPattern, Expectation};
 use crate::platform::bounds::Bound;
 use crate::settings::catalogue::ToolEntry;
 use crate::settings::{JsonSchema, Limits, expression, expression_work, schema_patterns};
+use crate::trace::normalise::is_invisible;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -181,7 +182,7 @@ impl<'a> Expectations<'a> {
 
     /// Every text contains the empty text.
     fn texts(&mut self, list: &[String], at: At<'_>) {
-        let blank = |text: &str| text.chars().all(|one| one.is_whitespace() || has_no_width(one));
+        let blank = |text: &str| text.chars().all(|one| one.is_whitespace() || is_invisible(one));
         for (index, _) in list.iter().enumerate().filter(|(_, text)| blank(text)) {
             self.say(Mistake::at(at.index(index), "empty-text", "empty text is contained in every text"));
         }
@@ -414,10 +415,4 @@ impl<'a> Expectations<'a> {
 fn last_line(text: &str) -> String {
     let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
-}
-
-/// Whether a character has no width, so that comparisons ignore it.
-fn has_no_width(character: char) -> bool {
-    matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
-        || matches!(character, '\u{2060}'..='\u{2069}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }

@@ -1,5 +1,6 @@
 //! Expectations of a case or a turn, as written.
 
+use crate::platform::words;
 use crate::settings::TimeSpan;
 use crate::trace::Account;
 use schemars::JsonSchema;
@@ -113,6 +114,27 @@ pub enum CallExpectation {
     Never(CallPattern),
 }
 
+impl CallExpectation {
+    /// Every pattern in it.
+    pub(crate) fn patterns(&self) -> &[CallPattern] {
+        match self {
+            Self::InOrder(list)
+            | Self::Exact(list)
+            | Self::AnyOrder(list)
+            | Self::Subset(list)
+            | Self::Superset(list)
+            | Self::Before(list) => list,
+            Self::ExactlyOnce(call) | Self::Never(call) => std::slice::from_ref(call),
+            Self::AtMost(bound) => std::slice::from_ref(&bound.call),
+        }
+    }
+
+    /// Whether it only forbids or limits calls, and needs none.
+    pub(crate) fn needs_none(&self) -> bool {
+        matches!(self, Self::Subset(_) | Self::AtMost(_) | Self::Never(_))
+    }
+}
+
 /// A limit on how often a call happens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -223,25 +245,22 @@ impl AnswerExpectation {
     }
 }
 
-/// The length of an answer, counted in words without citations and notices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AnswerStyle {
-    /// The fact and its conditions, in at most 60 words.
-    Concise,
-    /// With reasons and conditions, in at least 30 words.
-    Detailed,
+words! {
+    /// The length of an answer, counted in words without citations and notices.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AnswerStyle {
+        /// The fact and its conditions, in at most 60 words.
+        Concise = "concise",
+        /// With reasons and conditions, in at least 30 words.
+        Detailed = "detailed",
+    }
 }
 
 impl AnswerStyle {
     /// The style of that name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Concise, Self::Detailed].into_iter().find(|style| style.as_str() == name)
-    }
-
-    /// Name in scenarios and in the log of an agent.
-    pub fn as_str(self) -> &'static str {
-        if self == Self::Concise { "concise" } else { "detailed" }
     }
 }
 

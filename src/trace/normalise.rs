@@ -54,7 +54,7 @@ fn fold(letter: char) -> impl Iterator<Item = char> {
 }
 
 /// Whether a character has no width.
-pub(super) fn is_invisible(letter: char) -> bool {
+pub(crate) fn is_invisible(letter: char) -> bool {
     plain(letter).is_none()
 }
 

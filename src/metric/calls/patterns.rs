@@ -1,8 +1,8 @@
 //! Compiled patterns of a case, and what meets them.
 
-use super::{listed, quote};
+use super::quote;
 use crate::plan::ResolvedCase;
-use crate::scenario::expect::{ArgumentPattern, Expectation};
+use crate::scenario::expect::{ArgumentPattern, CallExpectation, Expectation};
 use crate::settings::{JsonSchema, SchemaError, expression, expression_work, schema_patterns};
 use regex::Regex;
 use serde_json::Value;
@@ -115,8 +115,11 @@ impl Patterns {
 
 /// Every condition of an expectation: on call arguments and on parts of the reply.
 fn conditions(expectation: &Expectation) -> impl Iterator<Item = &ArgumentPattern> {
-    let arguments =
-        expectation.calls.iter().flat_map(listed).flat_map(|call| call.arguments.values().chain(call.result.values()));
+    let arguments = expectation
+        .calls
+        .iter()
+        .flat_map(CallExpectation::patterns)
+        .flat_map(|call| call.arguments.values().chain(call.result.values()));
     arguments.chain(expectation.reply.values())
 }
 
