@@ -41,7 +41,7 @@ const BEYOND_TURN: Duration = Duration::from_secs(30);
 type Shared = Arc<Service>;
 
 pub(crate) fn routes(service: Shared) -> Router {
-    let longest = service.longest_turn() + BEYOND_TURN;
+    let longest = service.served.turn_limit() + BEYOND_TURN;
     let limits = ServiceBuilder::new().layer(HandleErrorLayer::new(turned_away)).timeout(longest);
     let mut api = Router::new().route("/api/chat/query", post(query)).layer(limits);
     api = api.route("/api/chat/sessions/{session}/artifacts/{file}", get(artifact));

@@ -70,7 +70,7 @@ pub(crate) enum ServiceError {
 pub(crate) struct Service {
     pub(super) options: ServiceOptions,
     pub(super) counters: Counters,
-    served: Served,
+    pub(super) served: Served,
     flow: &'static dyn Flow,
     sessions: Sessions,
     keywords: Mutex<Arc<KeywordIndex>>,
@@ -131,11 +131,6 @@ impl Service {
     /// The flow's name.
     pub(crate) fn flow(&self) -> &'static str {
         self.flow.description().name
-    }
-
-    /// The time limit of a turn.
-    pub(super) fn longest_turn(&self) -> Duration {
-        self.served.turn_limit()
     }
 
     /// Whether no question is being answered.

@@ -14,7 +14,7 @@ use super::event_log::EventLog;
 use crate::flow::{Observer, Status};
 use crate::platform::clock::Clock;
 use crate::platform::secrets;
-use crate::trace::{ToolOutcome, What};
+use crate::trace::What;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
@@ -48,14 +48,7 @@ impl Observer for Watcher {
             }
             Status::Recorded(event) => match &event.what {
                 What::ToolCalled(called) => {
-                    let outcome = match called.outcome {
-                        ToolOutcome::Ok(_) => "ok",
-                        ToolOutcome::Rejected(_) => "rejected",
-                        ToolOutcome::OutOfOrder(_) => "out_of_order",
-                        ToolOutcome::Failed { .. } => "failed",
-                        ToolOutcome::Unseen { .. } => "unseen",
-                    };
-                    json!({"stage": "tool_ended", "tool": called.tool, "outcome": outcome})
+                    json!({"stage": "tool_ended", "tool": called.tool, "outcome": called.outcome.word()})
                 }
                 What::Searched(search) => {
                     let outcome = if event.what.given().is_some() { "ok" } else { "failed" };

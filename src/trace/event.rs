@@ -2,8 +2,9 @@
 
 use super::{
     Answer, Attempt, Completion, IndexResult, Logged, ModelCalled, Reply, SearchResult, ToolResult, TurnEnded,
-    TurnOutcome, words,
+    TurnOutcome,
 };
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -266,6 +267,17 @@ pub enum ToolOutcome {
 }
 
 impl ToolOutcome {
+    /// Its word in tables and in the status of a service.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Ok(_) => "ok",
+            Self::Rejected(_) => "rejected",
+            Self::OutOfOrder(_) => "out_of_order",
+            Self::Failed { .. } => "failed",
+            Self::Unseen { .. } => "unseen",
+        }
+    }
+
     /// Whether the outcome is undetermined.
     pub fn is_unseen(&self) -> bool {
         matches!(self, Self::Unseen { .. })

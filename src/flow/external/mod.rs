@@ -44,16 +44,7 @@ pub(crate) const NAME: &str = crate::trace::EXTERNAL;
 
 /// What scenarios may declare for it. Its tools are not listed: they are known only at run time.
 pub(super) fn entry() -> FlowEntry {
-    FlowEntry {
-        name: NAME,
-        tools: None,
-        tenants: false,
-        managed_retrieval: false,
-        placeholders: &PLACEHOLDERS,
-        criteria: "",
-        errors: &[],
-        prompts: Vec::new(),
-    }
+    FlowEntry { name: NAME, placeholders: &PLACEHOLDERS, ..FlowEntry::default() }
 }
 
 /// Kind of failure of a turn in which the agent's process ended.

@@ -251,10 +251,7 @@ impl Session<'_> {
             self.tap.end_turn();
         }
         let busy = self.tap.under_way() > 0;
-        let until = self.clock.now().saturating_add(self.settings.turn);
-        while self.tap.under_way() > 0 && self.clock.now() < until {
-            self.clock.sleep(AWAITED).await;
-        }
+        self.abandoned().await;
         if !checked {
             return Ok(());
         }

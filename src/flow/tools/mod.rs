@@ -172,31 +172,6 @@ pub(in crate::flow) struct Failure {
     pub(in crate::flow) sent: Sent,
 }
 
-impl Failure {
-    /// A failed service; `what` names it, as in "the external service".
-    pub(in crate::flow) fn of_service(
-        what: &str,
-        kind: provider::ErrorKind,
-        status: Option<u16>,
-        words: &str,
-        guidance: [&'static str; 2],
-        sent: Sent,
-    ) -> Self {
-        let status = status.map_or(String::new(), |status| format!(", HTTP {status}"));
-        let words: String = words.chars().filter(|letter| !letter.is_control()).take(200).collect();
-        let reason = format!("{what} failed ({}{status})", kind.as_str());
-        Self {
-            cause: kind.as_str(),
-            message: format!("{reason}: {words}"),
-            model_cause: kind.as_str(),
-            reason,
-            guidance,
-            transient: kind.is_transient(),
-            sent,
-        }
-    }
-}
-
 impl From<Refusal> for ToolError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
@@ -236,15 +211,36 @@ impl ToolError {
     pub(in crate::flow) fn of_search(error: SearchError, attempts: Vec<provider::Attempt>) -> Self {
         match error {
             SearchError::Local(error) => error.into(),
-            SearchError::Service(ProviderError::Miss(miss)) => Self::Abort(Abort::Miss(miss)),
-            SearchError::Service(ProviderError::Failed { kind, status, message }) => {
+            SearchError::Service(error) => {
                 let guidance = ["Try once more, or go on without it.", "Go on without it and say what is missing."];
-                let sent = Sent { service: "knowledge", attempts };
-                Self::Failed(Box::new(Failure::of_service(
-                    "the knowledge base", kind, status, &message, guidance, sent,
-                )))
+                Self::of_service("the knowledge base", error, guidance, Sent { service: "knowledge", attempts })
             }
         }
+    }
+
+    /// A failed service; `what` names it, as in "the external service".
+    pub(in crate::flow) fn of_service(
+        what: &str,
+        error: ProviderError,
+        guidance: [&'static str; 2],
+        sent: Sent,
+    ) -> Self {
+        let (kind, status, words) = match error {
+            ProviderError::Miss(miss) => return Self::Abort(Abort::Miss(miss)),
+            ProviderError::Failed { kind, status, message } => (kind, status, message),
+        };
+        let status = status.map_or(String::new(), |status| format!(", HTTP {status}"));
+        let words: String = words.chars().filter(|letter| !letter.is_control()).take(200).collect();
+        let reason = format!("{what} failed ({}{status})", kind.as_str());
+        Self::Failed(Box::new(Failure {
+            cause: kind.as_str(),
+            message: format!("{reason}: {words}"),
+            model_cause: kind.as_str(),
+            reason,
+            guidance,
+            transient: kind.is_transient(),
+            sent,
+        }))
     }
 }
 

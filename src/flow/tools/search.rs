@@ -88,9 +88,7 @@ pub(in crate::flow) fn hit(found: &Found) -> Hit {
         title: found.passage.title.clone(),
         raw_score: found.raw_score,
         excerpt: excerpt(&found.passage.text, EXCERPT),
-        names: Vec::new(),
-        beside: String::new(),
-        learned: None,
+        ..Hit::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::trace::columns::{Column, column, whole_column};
 use crate::trace::text::cell;
-use crate::trace::{Event, Reply, ToolOutcome, Trace, What};
+use crate::trace::{Event, Reply, Trace, What};
 use std::rc::Rc;
 
 /// Values of one row.
@@ -88,16 +88,9 @@ pub(crate) fn columns() -> Vec<Column<CallCells>> {
 
 impl CallCells {
     fn outcome(&self) -> &'static str {
-        let of_tool = |outcome: &ToolOutcome| match outcome {
-            ToolOutcome::Ok(_) => "ok",
-            ToolOutcome::Rejected(_) => "rejected",
-            ToolOutcome::OutOfOrder(_) => "out_of_order",
-            ToolOutcome::Failed { .. } => "failed",
-            ToolOutcome::Unseen { .. } => "unseen",
-        };
         match &self.event.what {
-            What::ToolCalled(one) => of_tool(&one.outcome),
-            What::Searched(one) => of_tool(&one.outcome),
+            What::ToolCalled(one) => one.outcome.word(),
+            What::Searched(one) => one.outcome.word(),
             What::Requested(one) if one.failed.is_some() => "failed",
             What::ModelCalled(_) if self.event.what.completion().is_none() => "failed",
             _ => "ok",

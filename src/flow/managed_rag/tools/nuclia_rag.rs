@@ -5,12 +5,11 @@
 //! its artifact. The answer's text is not sent to the model: the artifact is inserted where the model embeds it.
 
 use super::NUCLIA_RAG;
-use crate::flow::Abort;
 use crate::flow::managed_rag::template::{Prepared, prepare};
 use crate::flow::managed_rag::{ManagedRag, artifact, citations, memory::KeptArtifact};
 use crate::flow::tools::search::EXCERPT;
 use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard};
-use crate::provider::{AskAnswer, AskStatus, ProviderError};
+use crate::provider::{AskAnswer, AskStatus};
 use crate::trace::{Artifact, Hit, ManagedAnswer, ManagedStatus, Role, SearchResult, ToolResult};
 use serde_json::{Map, Value, json};
 
@@ -68,11 +67,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ManagedRag>) -> Re
     let attempted = service.ask(&prepared.request).await;
     let sent = Sent { service: "managed_retrieval", attempts: attempted.attempts };
     let answer = match attempted.result {
-        Err(ProviderError::Miss(miss)) => return Err(ToolError::Abort(Abort::Miss(miss))),
-        Err(ProviderError::Failed { kind, status, message }) => {
-            let failure = Failure::of_service("the retrieval service", kind, status, &message, GUIDANCE, sent);
-            return Err(ToolError::Failed(Box::new(failure)));
-        }
+        Err(error) => return Err(ToolError::of_service("the retrieval service", error, GUIDANCE, sent)),
         Ok(answer) => match &env.faults {
             Some(faults) => AskAnswer { text: faults.change_text(answer.text), ..answer },
             None => answer,
@@ -147,15 +142,7 @@ fn hits(answer: &AskAnswer) -> Vec<Hit> {
             continue;
         }
         let (title, excerpt) = (paragraph.title.clone(), crate::knowledge::excerpt(&paragraph.text, EXCERPT));
-        hits.push(Hit {
-            id,
-            title,
-            raw_score: paragraph.score,
-            excerpt,
-            names: Vec::new(),
-            beside: String::new(),
-            learned: None,
-        });
+        hits.push(Hit { id, title, raw_score: paragraph.score, excerpt, ..Hit::default() });
     }
     hits
 }

@@ -105,10 +105,7 @@ fn from_learned(LearnedHit { id, record, keywords }: LearnedHit) -> (Hit, String
     let (title, raw_score, excerpt) = (record.query, keywords.len() as f64, excerpt(&record.answer, EXCERPT));
     let urls = record.citations.into_iter().map(|(_, url)| url).collect();
     let learned = Learned { result: record.result, conversation: record.conversation, keywords, urls };
-    (
-        Hit { id, title, raw_score, excerpt, names: Vec::new(), beside: String::new(), learned: Some(learned) },
-        record.answer,
-    )
+    (Hit { id, title, raw_score, excerpt, learned: Some(learned), ..Hit::default() }, record.answer)
 }
 
 /// Refuses an unknown knowledge base and lists the known ones.

@@ -1,11 +1,11 @@
 //! `perplexity_search {query, context?}`: an external answer with citations.
 
 use super::PERPLEXITY_SEARCH;
+use crate::flow::AgentContext;
 use crate::flow::tool_rag::ToolRag;
-use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
-use crate::flow::{Abort, AgentContext};
+use crate::flow::tools::{Declaration, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
 use crate::knowledge::{ExternalRecord, question_id};
-use crate::provider::{ProviderError, SearchAnswer, SearchQuestion};
+use crate::provider::{SearchAnswer, SearchQuestion};
 use crate::trace::{CitedPage, ExternalResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
 
@@ -77,11 +77,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
     let attempted = service.ask(&SearchQuestion { query, context, model }).await;
     let sent = Sent { service: "search", attempts: attempted.attempts };
     let answer = match attempted.result {
-        Err(ProviderError::Miss(miss)) => return Err(ToolError::Abort(Abort::Miss(miss))),
-        Err(ProviderError::Failed { kind, status, message }) => {
-            let failure = Failure::of_service("the external service", kind, status, &message, GUIDANCE, sent);
-            return Err(ToolError::Failed(Box::new(failure)));
-        }
+        Err(error) => return Err(ToolError::of_service("the external service", error, GUIDANCE, sent)),
         Ok(answer) => struck(env, answer),
     };
     let memory = scope.memory;
