@@ -10,7 +10,7 @@
 //! nothing is lost when it is written back. Unknown fields of a known version are an error, for the same reason.
 
 use crate::provider::chat::Message;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -19,8 +19,13 @@ pub(crate) const CONVERSATION_VERSION: u32 = 3;
 /// The version before: has a tenant, but no user data for tools.
 const WITH_TENANT: u32 = 2;
 
-#[derive(Debug, Clone, PartialEq)]
+/// What a conversation holds; [`ConversationState::to_json`] writes its version before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ConversationState {
+    /// Its version was read by then.
+    #[serde(rename = "version", skip_serializing)]
+    read: IgnoredAny,
     /// Ordinal within the trial, from 0.
     pub ordinal: u32,
     /// Name in the scenario.
@@ -28,14 +33,17 @@ pub struct ConversationState {
     /// Session that the conversation belongs to: the name, unless a service sets another.
     pub session: String,
     /// Tenant whose knowledge the conversation may search, for flows with tenants; never changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Data about the user that is passed to tools outside the conversation; never changes.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tool_context: Map<String, Value>,
     /// Messages shown to later turns, oldest first.
     pub history: Vec<Message>,
     /// Number of turns begun.
     pub turns: u32,
     /// State of the flow; `None` before the flow stored any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<StoredFlowState>,
 }
 
@@ -58,21 +66,11 @@ struct StoredFlowState {
 }
 
 /// A conversation as stored.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Stored {
+#[derive(Serialize)]
+struct Stored<'s> {
     version: u32,
-    ordinal: u32,
-    name: String,
-    session: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tenant: Option<String>,
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    tool_context: Map<String, Value>,
-    history: Vec<Message>,
-    turns: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    flow: Option<StoredFlowState>,
+    #[serde(flatten)]
+    state: &'s ConversationState,
 }
 
 /// The version alone, which is read first.
@@ -133,7 +131,7 @@ impl ConversationState {
     pub fn new(ordinal: u32, name: &str) -> Self {
         let (name, session) = (name.to_owned(), name.to_owned());
         let (tenant, tool_context, history, flow) = (None, Map::new(), Vec::new(), None);
-        Self { ordinal, name, session, tenant, tool_context, history, turns: 0, flow }
+        Self { read: IgnoredAny, ordinal, name, session, tenant, tool_context, history, turns: 0, flow }
     }
 
     /// Sets the tenant.
@@ -151,24 +149,14 @@ impl ConversationState {
 
     /// Writes the conversation as one line of JSON.
     pub fn to_json(&self) -> String {
-        let stored = Stored {
-            // Older builds can still read what they know.
-            version: match (self.tool_context.is_empty(), &self.tenant) {
-                (false, _) => CONVERSATION_VERSION,
-                (true, Some(_)) => WITH_TENANT,
-                (true, None) => 1,
-            },
-            ordinal: self.ordinal,
-            name: self.name.clone(),
-            session: self.session.clone(),
-            tenant: self.tenant.clone(),
-            tool_context: self.tool_context.clone(),
-            history: self.history.clone(),
-            turns: self.turns,
-            flow: self.flow.clone(),
+        // Older builds can still read what they know.
+        let version = match (self.tool_context.is_empty(), &self.tenant) {
+            (false, _) => CONVERSATION_VERSION,
+            (true, Some(_)) => WITH_TENANT,
+            (true, None) => 1,
         };
         // Texts, numbers and JSON values always serialise.
-        serde_json::to_string(&stored).unwrap_or_default()
+        serde_json::to_string(&Stored { version, state: self }).unwrap_or_default()
     }
 
     /// Restores a conversation from the output of [`ConversationState::to_json`].
@@ -183,9 +171,7 @@ impl ConversationState {
             0 => return Err(StateError::Unreadable { reason: "there is no version 0".into() }),
             version => return Err(StateError::Newer { version }),
         }
-        let stored: Stored = serde_json::from_str(text).map_err(unreadable)?;
-        let Stored { ordinal, name, session, tenant, tool_context, history, turns, flow, .. } = stored;
-        Ok(Self { ordinal, name, session, tenant, tool_context, history, turns, flow })
+        serde_json::from_str(text).map_err(unreadable)
     }
 
     /// State stored by the flow of `S`; its default if none is stored.
