@@ -127,7 +127,8 @@ fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
     let conversations = || {
         let mut builder = TimelineBuilder::default();
         for (trace, result) in traces.iter().zip(evaluation.trials.iter()) {
-            builder.add(Some(trace), ragcheck::internals::report::Beside::default(), &TrialResult::from(&result));
+            let unpacked: TrialResult = serde_json::from_value(json!(result)).expect("a result");
+            builder.add(Some(trace), ragcheck::internals::report::Beside::default(), &unpacked);
         }
         builder.finish()
     };

@@ -114,7 +114,8 @@ impl TrialResults {
     /// All results, unpacked.
     #[cfg(test)]
     pub(crate) fn to_vec(&self) -> Vec<TrialResult> {
-        self.iter().map(|row| TrialResult::from(&row)).collect()
+        let written = serde_json::to_string(self).expect("is written");
+        serde_json::from_str(&written).expect("is read")
     }
 
     /// Number of results.
@@ -334,37 +335,6 @@ impl<'de> Deserialize<'de> for TrialResults {
             }
         }
         deserializer.deserialize_seq(Read)
-    }
-}
-
-/// For tests and benches, which build what a run reads.
-#[cfg(not(front_door_only))]
-impl From<&TrialRow<'_>> for TrialResult {
-    fn from(row: &TrialRow<'_>) -> Self {
-        let LaneRow { flow, variant, repetition, arm } = row.lane;
-        Self {
-            id: row.id.to_string(),
-            scenario: row.scenario.to_owned(),
-            case: row.case.to_owned(),
-            lane: crate::trace::Lane { flow: flow.to_owned(), variant: variant.to_owned(), repetition, arm },
-            verdict: row.verdict,
-            checks: row.checks.to_vec(),
-            departures: row.departures.to_vec(),
-            error: row.error.to_owned(),
-            turns: row.turns,
-            model_calls: row.model_calls,
-            tool_calls: row.tool_calls,
-            retries: row.retries,
-            input_tokens: row.input_tokens,
-            cached_tokens: row.cached_tokens,
-            output_tokens: row.output_tokens,
-            cost: row.cost,
-            slowest_turn_us: row.slowest_turn_us,
-            took_us: row.took_us,
-            evidence: row.evidence.to_owned(),
-            model: row.model.to_owned(),
-            draws: row.draws.clone().into_owned(),
-        }
     }
 }
 

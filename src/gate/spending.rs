@@ -87,12 +87,7 @@ impl Spending {
 
 /// Running sum of the usage of trials.
 struct Sum {
-    trials: u64,
-    model_calls: u64,
-    input: Option<u64>,
-    cached: Option<u64>,
-    output: Option<u64>,
-    cost: Option<f64>,
+    spent: Spent,
     /// Trials of unknown cost, and their scenarios with the variants.
     unknown: u64,
     unknown_of: BTreeMap<usize, BTreeSet<String>>,
@@ -100,28 +95,21 @@ struct Sum {
 
 impl Default for Sum {
     fn default() -> Self {
-        Self {
-            trials: 0,
-            model_calls: 0,
-            input: Some(0),
-            cached: None,
-            output: Some(0),
-            cost: Some(0.0),
-            unknown: 0,
-            unknown_of: BTreeMap::new(),
-        }
+        let spent = Spent { input_tokens: Some(0), output_tokens: Some(0), cost: Some(0.0), ..Spent::default() };
+        Self { spent, unknown: 0, unknown_of: BTreeMap::new() }
     }
 }
 
 impl Sum {
     fn add(&mut self, trial: &Planned<'_>, result: &TrialRow<'_>) {
-        self.trials += 1;
-        self.model_calls += u64::from(result.model_calls);
-        self.input = plus(self.input, result.input_tokens);
-        self.output = plus(self.output, result.output_tokens);
-        self.cached =
-            result.cached_tokens.map_or(self.cached, |more| Some(self.cached.unwrap_or(0).saturating_add(more)));
-        self.cost = self.cost.zip(result.cost).map(|(sum, more)| sum + more);
+        let sum = &mut self.spent;
+        sum.trials += 1;
+        sum.model_calls += u64::from(result.model_calls);
+        sum.input_tokens = plus(sum.input_tokens, result.input_tokens);
+        sum.output_tokens = plus(sum.output_tokens, result.output_tokens);
+        let cached = |more: u64| Some(sum.cached_tokens.unwrap_or(0).saturating_add(more));
+        sum.cached_tokens = result.cached_tokens.map_or(sum.cached_tokens, cached);
+        sum.cost = sum.cost.zip(result.cost).map(|(sum, more)| sum + more);
         if result.cost.is_none() {
             self.unknown += 1;
             let variants = self.unknown_of.entry(trial.scenario).or_default();
@@ -132,21 +120,14 @@ impl Sum {
     }
 
     fn spent(self, plan: &Plan) -> Spent {
-        Spent {
-            trials: self.trials,
-            model_calls: self.model_calls,
-            input_tokens: self.input,
-            cached_tokens: self.cached,
-            output_tokens: self.output,
-            cost: self.cost,
-            not_measured: if self.cost.is_some() { String::new() } else { self.why_not(plan) },
-        }
+        let not_measured = if self.spent.cost.is_some() { String::new() } else { self.why_not(plan) };
+        Spent { not_measured, ..self.spent }
     }
 
     /// Reason why the cost of these trials is unknown.
     fn why_not(&self, plan: &Plan) -> String {
         if plan.mode == Some(Mode::Imported) {
-            return if self.input.is_some() && self.output.is_some() {
+            return if self.spent.input_tokens.is_some() && self.spent.output_tokens.is_some() {
                 "`prices` has no price, or several, of a model that completions name".to_owned()
             } else {
                 "completions do not say their tokens".to_owned()
@@ -161,7 +142,7 @@ impl Sum {
         let unpriced: BTreeSet<String> =
             unknown().flat_map(|(scenario, variant)| Charged::of(plan, scenario, variant).unpriced()).collect();
         if unpriced.is_empty() {
-            let trials = format!("{} of {} trials", self.unknown, self.trials);
+            let trials = format!("{} of {} trials", self.unknown, self.spent.trials);
             return format!(
                 "the services of {trials} did not report their tokens, or an embeddings model has no price"
             );

@@ -98,6 +98,8 @@ impl Evaluator<'_> {
         };
         conclusion.push_str(&asked_of_others(&unasked));
         if exit_code == 0 {
+            // Its units are trials that meet their case's expectations.
+            let counts_trials = |metric: &Metric| metric.reads_expectations && metric.arm == Arm::Main;
             let counted: Vec<_> = results
                 .iter()
                 .zip(&self.criteria)
@@ -171,11 +173,6 @@ impl Evaluator<'_> {
             trials: Arc::new(trials),
         }
     }
-}
-
-/// Whether the units of a metric are trials that meet their case's expectations.
-fn counts_trials(metric: &Metric) -> bool {
-    metric.reads_expectations && metric.arm == Arm::Main
 }
 
 /// A self-test as counts: its units are no sample of anything.
