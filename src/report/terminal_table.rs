@@ -92,6 +92,14 @@ fn lines(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
     out
 }
 
+/// An empty table without lines, as wide as the terminal.
+pub(super) fn empty(width: usize) -> Table {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width).unwrap_or(160));
+    table
+}
+
 /// One row per criterion.
 fn table(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
     if rows.is_empty() {
@@ -99,9 +107,7 @@ fn table(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
     }
     let usual = usual_evidence(rows);
     let numbers = width >= WIDE && rows.iter().any(|row| figures::units(row) != figures::units(rows[0]));
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(width).unwrap_or(160));
+    let mut table = empty(width);
     let mut header = vec!["id", "what", "observed", "95 % bound", "target"];
     header.extend(numbers.then_some("n"));
     header.push("verdict");

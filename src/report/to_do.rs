@@ -11,8 +11,9 @@ pub(super) use self::lines::{Line, lines, subject};
 use super::{View, figures};
 use crate::compare::{Comparison, Finding, Flip};
 use crate::gate::{CriterionResult, ErrorGroup, TrialRow, Verdict, expectation, reason};
+use crate::platform::words;
 use crate::scenario::Target;
-use crate::trace::{TrialErrorKind as Kind, words};
+use crate::trace::TrialErrorKind as Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) use self::commands::reproduce;

@@ -31,17 +31,7 @@ pub(super) use trend::{Beside, trend};
 
 /// Escapes text for an SVG element or attribute.
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in crate::trace::text::line(text).chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            other => out.push(other),
-        }
-    }
-    out
+    html_escape::encode_double_quoted_attribute(&crate::trace::text::line(text)).into_owned()
 }
 
 /// Width of the coordinates in [`stretched`].

@@ -7,9 +7,10 @@ use crate::compare::{ComparedCriterion, Finding, Flip, Scale};
 use crate::gate::note_in_words;
 use crate::report::figures::{counted, thousands};
 use crate::report::terminal_lines::wrap;
+use crate::report::terminal_table;
 use crate::stats::percent::{points, points_interval};
 use crate::trace::text::{block, clip, line};
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
+use comfy_table::{ColumnConstraint, Width};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -95,9 +96,7 @@ pub(in crate::report) fn heads(names: [&str; 2], width: usize) -> [String; 2] {
 
 /// Table with a row per criterion, in at most `width` columns.
 pub(in crate::report) fn table(rows: &[ComparedCriterion], [a, b]: &[String; 2], width: usize, colour: bool) -> String {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(width).unwrap_or(160));
+    let mut table = terminal_table::empty(width);
     // The sentences below have p, too: the column is left out where names would be cut for it.
     let keep = |place: usize| width >= 100 || place != 4;
     let header = ["criterion", a.as_str(), b.as_str(), "difference [interval]", "p, corrected", "cases", "finding"];

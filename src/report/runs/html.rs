@@ -16,25 +16,23 @@ const PAGE: page::PageTemplate = page::PageTemplate {
 };
 
 #[derive(Serialize)]
-struct RunsPage {
+struct RunsPage<'r> {
     outcome: &'static str,
     conclusion: String,
     history: bool,
-    runs: Vec<Shown>,
+    runs: Vec<Shown<'r>>,
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct Shown<'r> {
+    of: &'r RunRow,
     kind: &'static str,
     verdict: &'static str,
     made: String,
-    name: String,
-    latest: bool,
     suite: String,
     scenarios: String,
     models: String,
     mode: String,
-    part: String,
     failures: String,
     pages: Vec<(&'static str, String)>,
 }
@@ -56,7 +54,7 @@ pub(crate) fn html(runs: &[RunRow], history: bool) -> io::Result<Vec<u8>> {
     Ok(page::render(&PAGE, page)?.into_bytes())
 }
 
-fn shown(run: &RunRow) -> Shown {
+fn shown(run: &RunRow) -> Shown<'_> {
     let recorded = match (run.recorded_on.first(), run.recorded_on.last()) {
         (Some(first), Some(last)) if first == last => format!(", recorded on {first}"),
         (Some(first), Some(last)) => format!(", recorded {first} to {last}"),
@@ -68,16 +66,14 @@ fn shown(run: &RunRow) -> Shown {
     };
     let verdict = run.verdict();
     Shown {
+        of: run,
         kind: look(verdict),
         verdict: verdict.as_str(),
         made: run.made(),
-        name: run.name.clone(),
-        latest: run.latest,
         suite: if run.broken.is_some() { String::new() } else { run.suite() },
         scenarios: run.scenarios.join(", "),
         models: first_names(run.models.iter(), super::NAMED),
         mode: format!("{}{recorded}", run.mode),
-        part: run.part.clone(),
         failures: run.failures(),
         pages: [page("index.html", "report"), page("comparison.html", "comparison"), page("variants.html", "variants")]
             .into_iter()

@@ -2,11 +2,11 @@
 
 use super::{corrected, shown};
 use crate::compare::{ComparedCriterion, Figure, Finding, Variants};
-use crate::report::comparison;
 use crate::report::figures::{counted, thousands};
 use crate::report::terminal_lines::wrap;
+use crate::report::{comparison, terminal_table};
 use crate::trace::text::{clip, line};
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::CellAlignment;
 use std::fmt::Write as _;
 
 /// Renders the comparison in at most `width` columns, with ANSI colours if `colour` is set.
@@ -61,9 +61,7 @@ pub(crate) fn terminal(found: &Variants, width: usize, colour: bool) -> String {
 
 /// A row per figure, a column per variant.
 fn table(found: &Variants, width: usize, colour: bool) -> String {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(width).unwrap_or(160));
+    let mut table = terminal_table::empty(width);
     let names = found.variants.iter().map(|one| clip(&line(&one.name), 24).into_owned());
     table.set_header([String::new()].into_iter().chain(names));
     for figure in &found.figures {

@@ -25,7 +25,7 @@ const PASSING: usize = 4;
 const VIOLATIONS: usize = 100;
 
 #[derive(Serialize)]
-pub(super) struct RunPage {
+pub(super) struct RunPage<'v> {
     title: String,
     outcome: Badge,
     exit_code: u8,
@@ -47,14 +47,14 @@ pub(super) struct RunPage {
     trials: u64,
     to_do: Option<List>,
     first_screen: FirstScreen,
-    criteria: Vec<CriterionRow>,
+    criteria: Vec<CriterionRow<'v>>,
     /// Passing criteria, if there are too many to show beside the others.
-    passing_criteria: Vec<CriterionRow>,
+    passing_criteria: Vec<CriterionRow<'v>>,
     criteria_counts: String,
     grids: Vec<Grid>,
-    gates: Vec<CriterionRow>,
+    gates: Vec<CriterionRow<'v>>,
     /// Passing gates, if there are too many to show beside the others.
-    passing_gates: Vec<CriterionRow>,
+    passing_gates: Vec<CriterionRow<'v>>,
     gates_counts: String,
     /// What the flows promise whatever the model does, in one line, and each with its anchor.
     self_tests: Option<String>,
@@ -79,33 +79,22 @@ pub(super) struct Badge {
 }
 
 #[derive(Serialize)]
-struct CriterionRow {
+struct CriterionRow<'v> {
     anchor: String,
-    id: String,
-    scenario: String,
-    about: String,
-    metric: String,
-    kind: String,
+    of: &'v CriterionResult,
     floor: String,
     min_n: Option<u32>,
-    required: bool,
-    proxy: bool,
     verdict: Badge,
     n: String,
-    units: String,
     observed: String,
     bound: String,
     target: String,
     chart: String,
-    sentence: String,
-    evidence: String,
     excluded: Vec<(String, String, String)>,
-    with_excluded: String,
     violations: Vec<Link>,
     /// Number of all units that fail, and of those listed if these are fewer.
     failing: String,
     listed: String,
-    errors: u64,
     variants: Vec<(String, String)>,
 }
 
@@ -129,12 +118,12 @@ struct Flow {
 }
 
 /// Builds the template data of `view`.
-pub(super) fn page(view: &View<'_>) -> RunPage {
+pub(super) fn page<'v>(view: &View<'v>) -> RunPage<'v> {
     let evaluation = view.evaluation;
     let outcome = figures::verdict_of(view.exit_code());
     let failed = figures::failing(evaluation);
     let heading = heading(view);
-    let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<CriterionRow> {
+    let rows = |rows: &'v [CriterionResult], prefix: &str| -> Vec<CriterionRow<'v>> {
         let axis = charts::domain(rows);
         let mut rows: Vec<_> = rows.iter().enumerate().collect();
         // Worst first, and rows that decide the exit code before others; otherwise in declared order.
@@ -142,7 +131,7 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         rows.into_iter().map(|(place, result)| row(result, &anchor(prefix, place), axis)).collect()
     };
     // The passing rows behind one line, unless they are few.
-    let folded = |rows: &mut Vec<CriterionRow>| -> Vec<CriterionRow> {
+    let folded = |rows: &mut Vec<CriterionRow<'v>>| -> Vec<CriterionRow<'v>> {
         let passing = rows.iter().position(|row| row.verdict.class == "pass").unwrap_or(rows.len());
         if rows.len() - passing <= PASSING { Vec::new() } else { rows.split_off(passing) }
     };
@@ -254,7 +243,7 @@ pub(super) fn badge(verdict: Verdict) -> Badge {
     Badge { word: verdict.as_str(), class, tone: "" }
 }
 
-fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow {
+fn row<'v>(result: &'v CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow<'v> {
     let excluded = result.excluded.iter().map(|one| {
         let figure = format!("{} of {} {}", thousands(one.successes), thousands(one.n), result.units);
         (one.case.clone(), one.reason.clone(), figure)
@@ -266,30 +255,19 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow
     let failing = missed(result).max(result.violations.len() as u64);
     CriterionRow {
         anchor: anchor.to_owned(),
-        id: result.id.clone(),
-        scenario: result.scenario.clone().unwrap_or_default(),
-        about: result.about.clone(),
-        metric: result.metric.clone(),
-        kind: result.kind.clone(),
-        required: result.required,
-        proxy: result.proxy,
+        of: result,
         floor: result.floor.clone(),
         min_n: result.min_n,
         verdict: toned(result),
         n: figures::units(result),
-        units: result.units.clone(),
         observed: figures::together(&figures::observed(result)),
         bound: figures::together(&figures::bound(result)),
         target: figures::together(&figures::goal(result)),
         chart: charts::interval(result, axis).unwrap_or_default(),
-        sentence: result.sentence.clone(),
-        evidence: result.evidence.clone(),
         excluded: excluded.collect(),
-        with_excluded: result.with_excluded.clone(),
         violations: result.violations.iter().take(VIOLATIONS).map(violation).collect(),
         failing: counted(failing, "violation"),
         listed: if failing > VIOLATIONS as u64 { format!(", {VIOLATIONS} listed") } else { String::new() },
-        errors: result.errors,
         variants: variants.collect(),
     }
 }
@@ -351,7 +329,7 @@ mod tests {
         run.evaluation.gates.insert(2, with(Verdict::Fail));
         run.evaluation.gates.push(with(Verdict::Inconclusive));
         let shown = page(&run.view());
-        let anchors = |rows: &[CriterionRow]| rows.iter().map(|row| row.anchor.clone()).collect::<Vec<_>>();
+        let anchors = |rows: &[CriterionRow<'_>]| rows.iter().map(|row| row.anchor.clone()).collect::<Vec<_>>();
         assert_eq!(anchors(&shown.gates), ["gate-3", "gate-7"]);
         assert_eq!(anchors(&shown.passing_gates), ["gate-1", "gate-2", "gate-4", "gate-5", "gate-6"]);
         run.evaluation.gates.pop();
