@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::word_diff::{changed_words, printable};
-use crate::trace::text::plural;
+use crate::trace::text::{listed, plural};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -235,10 +235,7 @@ fn parameters(layout: &Layout, recorded: &Value, now: &Value) -> Option<Differen
     let what = match changed.as_slice() {
         [] => return None,
         [one] => format!("the parameter {one}"),
-        _ if changed.len() > MOST_NAMES => {
-            format!("the parameters {} and {} more", changed[..MOST_NAMES].join(", "), changed.len() - MOST_NAMES)
-        }
-        _ => format!("the parameters {}", changed.join(", ")),
+        _ => format!("the parameters {}", listed(&changed, MOST_NAMES)),
     };
     Some(Difference::new(what, lines))
 }

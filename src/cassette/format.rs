@@ -120,21 +120,15 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         case: text(root, "case")?,
         lane: text(root, "lane")?,
         recorded_at: at,
-        recorded_from: BTreeMap::new(),
         recorder: text(root, "recorder")?,
         knowledge: text(root, "knowledge")?,
         seed,
         subject: if root.get("subject").is_some() { text(root, "subject")? } else { String::new() },
         take: small(root, "take")?,
-        takes: BTreeMap::new(),
-        profiles: BTreeMap::new(),
-        vars: BTreeMap::new(),
-        spans: Vec::new(),
-        stopping: None,
-        held: None,
+        stopping: root.get("stopping").map(stopping).transpose()?,
+        held: root.get("held").map(held).transpose()?,
+        ..Header::default()
     };
-    header.held = root.get("held").map(held).transpose()?;
-    header.stopping = root.get("stopping").map(stopping).transpose()?;
     for (service, node) in entries(root, "recorded_from")? {
         let name = node.text().map(str::to_owned);
         let Some(name) = name else { return wrong(node, "who answered must be a string") };

@@ -12,7 +12,7 @@ use crate::scenario::{self, Criteria, Scenario};
 use crate::suite::import::Format;
 use crate::suite::{self, OfProject};
 use crate::trace::MeasuredAgreement;
-use crate::trace::text::{plural, quote};
+use crate::trace::text::{listed, plural, quote};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -59,13 +59,10 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
         remark(&format!("ignored, because they mean nothing here: {}", members.join(", ")));
     }
     if !run.copies.is_empty() {
-        let named =
-            run.copies.iter().take(NAMED).map(|(copy, first)| format!("conversation {copy} is conversation {first}"));
-        let named: Vec<String> = named.collect();
-        let more = run.copies.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let named = run.copies.iter().map(|(copy, first)| format!("conversation {copy} is conversation {first}"));
+        let named = listed(named, NAMED);
         let copies = if run.copies.len() == 1 { "exact copy" } else { "exact copies" };
-        remark(&format!("dropped {} {copies}: {}{more}", run.copies.len(), named.join(", ")));
+        remark(&format!("dropped {} {copies}: {named}", run.copies.len()));
     }
     run.aside.iter().for_each(|note| remark(note));
     for undecided in too_few(&run.evaluated.evaluation) {

@@ -62,7 +62,7 @@ pub(super) enum Printable {
 fn listed(entry: &KeywordEntry) -> String {
     let from: Vec<String> =
         entry.provenance.iter().map(|source| format!("{} ({})", source.query, source.result)).collect();
-    format!("{}  used {}, from: {}\n", entry.keyword, times(entry.uses), from.join("; "))
+    format!("{}  used {}, from: {}\n", entry.keyword, plural(entry.uses as usize, "time"), from.join("; "))
 }
 
 /// Pruning rule: from the arguments, else from the project's index.
@@ -85,13 +85,10 @@ fn rule(idle: Option<&str>, fewer_uses_than: Option<u64>) -> Result<PruneRule, P
     Ok(PruneRule { idle_since: idle.map(since).transpose()?, fewer_uses_than })
 }
 
-fn times(uses: u64) -> String {
-    format!("{uses} {}", if uses == 1 { "time" } else { "times" })
-}
-
 /// A keyword and its sources, as a block of lines.
 fn shown(entry: &KeywordEntry) -> String {
-    let mut told = format!("{}  used {}, last active {}\n", entry.keyword, times(entry.uses), entry.last_active);
+    let mut told =
+        format!("{}  used {}, last active {}\n", entry.keyword, plural(entry.uses as usize, "time"), entry.last_active);
     for source in &entry.provenance {
         let citations: Vec<&str> = source.citations.iter().map(|(_, url)| url.as_str()).collect();
         let _ = write!(

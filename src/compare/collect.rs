@@ -320,13 +320,9 @@ pub(super) fn cases_row() -> Measured {
         key: CASES.into(),
         about: "Every trial meets what its case expects.".into(),
         metric: "case_pass_rate".into(),
-        flow: None,
         target: "= 100%".into(),
-        judged: String::new(),
         required: true,
-        fewer_is_better: false,
-        limit_us: None,
-        proxy: false,
+        ..Measured::default()
     }
 }
 

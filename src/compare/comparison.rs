@@ -1,8 +1,8 @@
 //! A comparison as data, for JSON and reports.
 
 use super::{Counts, Difference, Figure, Flip, PairedCase, PromptChange, Span, decision, sentences};
+use crate::platform::words;
 use crate::stats::percent::percent;
-use crate::trace::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

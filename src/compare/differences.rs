@@ -70,14 +70,6 @@ pub(super) fn differences(settings: &[(&Setting, &Setting)]) -> (Vec<Difference>
 /// Selects a digest within a case's figures.
 type Digest = fn(&CaseFigures) -> &str;
 
-fn case_text(figures: &CaseFigures) -> &str {
-    &figures.text
-}
-
-fn expected(figures: &CaseFigures) -> &str {
-    &figures.expected
-}
-
 /// Differences in what the agent must do: criteria, case texts, expectations. A rate that rose because less was
 /// expected is not progress.
 pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Difference> {
@@ -103,7 +95,8 @@ pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Differe
         }
     }
     gates(a, b, &mut rows);
-    for (what, digest) in [("case text", case_text as Digest), ("expectations", expected)] {
+    let digests: [(&str, Digest); 2] = [("case text", |case| &case.text), ("expectations", |case| &case.expected)];
+    for (what, digest) in digests {
         let differs = |pair: &&Pair<'_>| {
             let known = |(a, b): &&(&CaseFigures, &CaseFigures)| !digest(a).is_empty() && !digest(b).is_empty();
             pair.rows.iter().filter(known).any(|(a, b)| digest(a) != digest(b))

@@ -4,6 +4,7 @@
 //! one side only is listed and not compared.
 
 use super::summary::{CaseFigures, Setting, Summary};
+use crate::platform::distinct;
 use crate::trace::Mode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr;
@@ -35,13 +36,7 @@ pub(super) struct Pairing<'s> {
 /// Pairs the cases of two sides.
 pub(super) fn pair<'s>(a: &'s Summary, b: &'s Summary) -> Pairing<'s> {
     let mut pairing = Pairing::default();
-    let mut scenarios: Vec<&str> = Vec::new();
-    for case in a.cases.iter().chain(&b.cases) {
-        if !scenarios.contains(&case.scenario.as_str()) {
-            scenarios.push(&case.scenario);
-        }
-    }
-    for scenario in scenarios {
+    for scenario in distinct(a.cases.iter().chain(&b.cases).map(|case| case.scenario.as_str())) {
         let (ours, theirs) = (by_case(a, scenario), by_case(b, scenario));
         let name = |case: &&str| format!("{scenario}/{case}");
         let known = |cases: &[(&str, Vec<&CaseFigures>)], case: &str| cases.iter().any(|(known, _)| *known == case);

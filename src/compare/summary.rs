@@ -55,7 +55,7 @@ pub(crate) struct StoppedEarly {
 }
 
 /// One criterion, or gate of a scenario, as it was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// Its name in [`CaseFigures::units`]: the criterion's id, `scenario/id` for a scenario's own gate.
     pub key: String,

@@ -11,6 +11,7 @@ use super::variant_figures::figures;
 use super::{
     CaseFigures, CompareError, Comparison, Finding, Fraction, Opened, Passes, Summary, close, open, sentences,
 };
+use crate::platform::distinct;
 use crate::trace::text::{count, listed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -151,12 +152,7 @@ pub(crate) struct Variants {
 /// If a variant does not exist, there are fewer than two, or no case was run under every one.
 pub(crate) fn compare_variants(run: &Summary, named: &[String], margin: f64) -> Result<Variants, CompareError> {
     let known: BTreeSet<&str> = run.cases.iter().map(|case| case.variant.as_str()).collect();
-    let mut names: Vec<String> = Vec::new();
-    for name in named {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
+    let mut names = distinct(named.iter().cloned());
     if named.is_empty() {
         names = known.iter().map(|name| (*name).to_owned()).collect();
     }

@@ -4,7 +4,7 @@
 //! members here.
 
 use crate::metric::stages::Stage;
-use crate::trace::words;
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -82,7 +82,8 @@ pub(crate) use unread::Unread;
 pub(crate) use unshown::Unshown;
 
 use crate::metric::Check;
-use crate::trace::{Lane, Mode, is_zero, words};
+use crate::platform::words;
+use crate::trace::{Lane, Mode, is_zero};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -5,9 +5,9 @@
 //! reach the target.
 
 use super::rule::{Asked, Evidence};
+use crate::platform::words;
 use crate::stats::percent::{Rounding, rounded};
 use crate::stats::{ALPHA, Sample};
-use crate::trace::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! Groups points under equal conditions into series, and finds lasting changes of a figure.
 
 use super::{Conditions, Point};
+use crate::platform::distinct;
 use crate::stats::change_points::{Measured, Rule, change_points, detectable};
 use crate::stats::rate::wilson;
 use schemars::JsonSchema;
@@ -137,12 +138,7 @@ pub(crate) struct Change {
 pub(crate) fn series(points: &[Point]) -> Vec<Series> {
     let mut sorted: Vec<&Point> = points.iter().collect();
     sorted.sort_by(|one, other| (&one.at, &one.id).cmp(&(&other.at, &other.id)));
-    let mut order: Vec<&Conditions> = Vec::new();
-    for point in &sorted {
-        if !order.contains(&&point.conditions) {
-            order.push(&point.conditions);
-        }
-    }
+    let order = distinct(sorted.iter().map(|point| &point.conditions));
     let of = |conditions: &&Conditions| {
         let own: Vec<&Point> = sorted.iter().filter(|point| point.conditions == **conditions).copied().collect();
         Series {

@@ -2,6 +2,7 @@
 //!
 //! Used on both sides of every comparison (queries and keywords), so that they agree on what a word is.
 
+use crate::platform::distinct;
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -129,13 +130,7 @@ pub fn stem(word: &str) -> String {
 
 /// Stems of the meaningful words of `text`, without repeats, in order.
 pub fn stems(text: &str) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
-    for stemmed in terms(text).iter().map(|term| stem(term)) {
-        if !kept.contains(&stemmed) {
-            kept.push(stemmed);
-        }
-    }
-    kept
+    distinct(terms(text).iter().map(|term| stem(term)))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ impl<'p> Charged<'p> {
 }
 
 /// Usage summed over events.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Taken {
     /// Model calls, failed ones included.
     pub model_calls: u32,
@@ -137,17 +137,7 @@ pub(crate) fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
 impl Taken {
     /// Sums the usage of events; without `charged`, the cost is unknown.
     pub(crate) fn of<'e>(events: impl IntoIterator<Item = &'e What>, charged: Option<&Charged<'_>>) -> Self {
-        let mut taken = Self {
-            model_calls: 0,
-            completions: 0,
-            silent: 0,
-            input: Some(0),
-            cached: None,
-            output: Some(0),
-            cost: Some(0.0),
-            told: (0, 0),
-            known: 0.0,
-        };
+        let mut taken = Self { input: Some(0), output: Some(0), cost: Some(0.0), ..Self::default() };
         for event in events {
             taken.vectors(event, charged);
             match event {

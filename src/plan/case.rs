@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(crate) const ONLY: &str = "main";
 
 /// A case, its conversations in steps, with its scenario's `covers` and `excluded_from`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "super::stored::Case")]
 #[schemars(!from)]
 pub struct ResolvedCase {
@@ -68,20 +68,7 @@ impl ResolvedCase {
 
     /// A case of one conversation.
     pub fn single(name: impl Into<String>, turns: Vec<Turn>) -> Self {
-        Self {
-            case: name.into(),
-            about: String::new(),
-            covers: Vec::new(),
-            tags: Vec::new(),
-            steps: single(turns),
-            expect: None,
-            control: false,
-            fault: None,
-            faults: Vec::new(),
-            keyword_index: None,
-            asks_nothing: false,
-            excluded_from: BTreeMap::new(),
-        }
+        Self { case: name.into(), steps: single(turns), ..Self::default() }
     }
 
     /// All its conversations, in the order of their ordinals.

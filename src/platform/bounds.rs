@@ -4,62 +4,66 @@
 //! `ragcheck.yaml`), and the command line may set any (`--limit NAME=VALUE`) and takes precedence. An exceeded limit is
 //! an error that names the limit and the option that raises it.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use crate::platform::schema;
+use crate::platform::words;
+use schemars::{JsonSchema, json_schema};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::{PoisonError, RwLock};
 use std::{fmt, io};
 
-/// A named limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bound {
-    /// Bytes of one scenario, criteria, price, rubric or project file.
-    ScenarioSize,
-    /// Bytes of all scenario files together.
-    ScenariosSize,
-    /// Files and folders that are looked through for scenarios.
-    Entries,
-    /// Cases of one scenario.
-    Cases,
-    /// Repetitions of a case that a file asks for; `--repeat` is not limited by it.
-    Repeat,
-    /// Trials of one run.
-    Trials,
-    /// Bytes of the ratings of one project.
-    RatingsSize,
-    /// Bytes of one baseline.
-    BaselineSize,
-    /// Bytes of one prompt.
-    PromptSize,
-    /// Size of all regular expressions of a suite together, in units of their compiled form: a letter is 1, `\w` about
-    /// 800, and a repetition as often as it may repeat.
-    Expressions,
-    /// Mistakes listed per file.
-    Mistakes,
-    /// Bytes of all documents of one knowledge base.
-    DocumentsSize,
-    /// Passages of one knowledge base.
-    Passages,
-    /// Bytes of the vectors of one knowledge base.
-    VectorsSize,
-    /// Bytes of one recording, and of its assembled requests.
-    RecordingSize,
-    /// Bytes of the plan in one run folder.
-    PlanSize,
-    /// Bytes of one trace in a run folder.
-    TraceSize,
-    /// Bytes of the whole passages in one run folder.
-    FoundPassagesSize,
-    /// Bytes of one file of conversations to import, unpacked.
-    ImportSize,
-    /// Bytes of one history.
-    HistorySize,
-    /// Bytes of one run, or of all recordings, in storage.
-    PullSize,
+words! {
+    fn name; const ALL;
+    /// A named limit.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Bound {
+        /// Bytes of one scenario, criteria, price, rubric or project file.
+        ScenarioSize = "scenario-size",
+        /// Bytes of all scenario files together.
+        ScenariosSize = "scenarios-size",
+        /// Files and folders that are looked through for scenarios.
+        Entries = "entries",
+        /// Cases of one scenario.
+        Cases = "cases",
+        /// Repetitions of a case that a file asks for; `--repeat` is not limited by it.
+        Repeat = "repeat",
+        /// Trials of one run.
+        Trials = "trials",
+        /// Bytes of the ratings of one project.
+        RatingsSize = "ratings-size",
+        /// Bytes of one baseline.
+        BaselineSize = "baseline-size",
+        /// Bytes of one prompt.
+        PromptSize = "prompt-size",
+        /// Size of all regular expressions of a suite together, in units of their compiled form: a letter is 1, `\w` about
+        /// 800, and a repetition as often as it may repeat.
+        Expressions = "expressions",
+        /// Mistakes listed per file.
+        Mistakes = "mistakes",
+        /// Bytes of all documents of one knowledge base.
+        DocumentsSize = "documents-size",
+        /// Passages of one knowledge base.
+        Passages = "passages",
+        /// Bytes of the vectors of one knowledge base.
+        VectorsSize = "vectors-size",
+        /// Bytes of one recording, and of its assembled requests.
+        RecordingSize = "recording-size",
+        /// Bytes of the plan in one run folder.
+        PlanSize = "plan-size",
+        /// Bytes of one trace in a run folder.
+        TraceSize = "trace-size",
+        /// Bytes of the whole passages in one run folder.
+        FoundPassagesSize = "found-passages-size",
+        /// Bytes of one file of conversations to import, unpacked.
+        ImportSize = "import-size",
+        /// Bytes of one history.
+        HistorySize = "history-size",
+        /// Bytes of one run, or of all recordings, in storage.
+        PullSize = "pull-size",
+    }
 }
 
 /// A number of something, or of bytes.
@@ -87,58 +91,6 @@ pub enum BoundError {
 static SET: RwLock<BTreeMap<Bound, (u64, bool)>> = RwLock::new(BTreeMap::new());
 
 impl Bound {
-    /// All limits.
-    pub const ALL: [Self; 21] = [
-        Self::ScenarioSize,
-        Self::ScenariosSize,
-        Self::Entries,
-        Self::Cases,
-        Self::Repeat,
-        Self::Trials,
-        Self::RatingsSize,
-        Self::BaselineSize,
-        Self::PromptSize,
-        Self::Expressions,
-        Self::Mistakes,
-        Self::DocumentsSize,
-        Self::Passages,
-        Self::VectorsSize,
-        Self::RecordingSize,
-        Self::PlanSize,
-        Self::TraceSize,
-        Self::FoundPassagesSize,
-        Self::ImportSize,
-        Self::HistorySize,
-        Self::PullSize,
-    ];
-
-    /// Name of the limit.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ScenarioSize => "scenario-size",
-            Self::ScenariosSize => "scenarios-size",
-            Self::Entries => "entries",
-            Self::Cases => "cases",
-            Self::Repeat => "repeat",
-            Self::Trials => "trials",
-            Self::RatingsSize => "ratings-size",
-            Self::BaselineSize => "baseline-size",
-            Self::PromptSize => "prompt-size",
-            Self::Expressions => "expressions",
-            Self::Mistakes => "mistakes",
-            Self::DocumentsSize => "documents-size",
-            Self::Passages => "passages",
-            Self::VectorsSize => "vectors-size",
-            Self::RecordingSize => "recording-size",
-            Self::PlanSize => "plan-size",
-            Self::TraceSize => "trace-size",
-            Self::FoundPassagesSize => "found-passages-size",
-            Self::ImportSize => "import-size",
-            Self::HistorySize => "history-size",
-            Self::PullSize => "pull-size",
-        }
-    }
-
     /// Default value.
     pub fn usual(self) -> u64 {
         match self {
@@ -284,19 +236,10 @@ impl<'de> Deserialize<'de> for Amount {
     }
 }
 
-impl JsonSchema for Amount {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Amount".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["integer", "string"], "minimum": 1, "pattern": r"^\s*\d+\s*([KMG]iB)?\s*$"})
-    }
-}
+schema!(
+    inline Amount,
+    json_schema!({"type": ["integer", "string"], "minimum": 1, "pattern": r"^\s*\d+\s*([KMG]iB)?\s*$"})
+);
 
 #[cfg(test)]
 mod tests {

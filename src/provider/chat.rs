@@ -2,33 +2,24 @@
 //!
 //! Dialects in `provider` translate them to and from wire formats; nothing here knows any of these.
 
+use crate::platform::words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Role of a message's author.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Instructions of the application.
-    System,
-    /// The user.
-    User,
-    /// The model.
-    Assistant,
-    /// The result of one tool call.
-    Tool,
-}
-
-impl Role {
-    /// Name in every dialect and trace.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Tool => "tool",
-        }
+words! {
+    /// Role of a message's author.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Role {
+        /// Instructions of the application.
+        System = "system",
+        /// The user.
+        User = "user",
+        /// The model.
+        Assistant = "assistant",
+        /// The result of one tool call.
+        Tool = "tool",
     }
 }
 
@@ -128,10 +119,11 @@ pub struct ToolDefinition {
 }
 
 /// Which tools the model may or must call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
     /// The model decides.
+    #[default]
     Auto,
     /// It must call at least one tool.
     Required,
@@ -163,7 +155,7 @@ impl ToolChoice {
 }
 
 /// One request to a chat model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChatRequest {
     /// The model's name as the provider knows it.
     pub model: String,
@@ -188,17 +180,7 @@ pub struct ChatRequest {
 impl ChatRequest {
     /// A request without tools; all settings are left to the provider.
     pub fn new(model: impl Into<String>, messages: Vec<Message>) -> Self {
-        Self {
-            model: model.into(),
-            messages,
-            tools: Arc::from([]),
-            tool_choice: ToolChoice::Auto,
-            temperature: None,
-            max_tokens: None,
-            seed: None,
-            parallel_calls: None,
-            passthrough: None,
-        }
+        Self { model: model.into(), messages, ..Self::default() }
     }
 }
 

@@ -39,59 +39,44 @@ pub(crate) use wire::nuclia_ask::AskCitation;
 pub(crate) use wire::nuclia_ask::{AskAnswer, AskRequest, AskStatus, Paragraph};
 
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::words;
 use crate::provider::chat::{ChatRequest, ChatResponse, Usage};
 use crate::transport::{Held, HttpRequest, HttpResponse, Miss, Service, Transport, TransportError};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Kind of an error, for the decision about retries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ErrorKind {
-    /// Too many requests at the moment.
-    RateLimit,
-    /// The account's budget is used up: waiting does not help.
-    Quota,
-    /// The provider is overloaded.
-    Overloaded,
-    /// The conversation exceeds the model's context window.
-    ContextLength,
-    /// The key is missing or wrong.
-    Auth,
-    /// The request is wrong.
-    BadRequest,
-    /// The provider failed.
-    Server,
-    /// The model is not offered, although the status is that of a wrong request.
-    NoModel,
-    /// The connection failed or broke.
-    Connection,
-    /// No answer within the time limit.
-    Timeout,
-    /// The answer does not match the dialect.
-    Malformed,
-    /// An HTML page instead of an API response: a login page, or that of a proxy.
-    HtmlPage,
+words! {
+    /// Kind of an error, for the decision about retries.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ErrorKind {
+        /// Too many requests at the moment.
+        RateLimit = "rate_limit",
+        /// The account's budget is used up: waiting does not help.
+        Quota = "quota",
+        /// The provider is overloaded.
+        Overloaded = "overloaded",
+        /// The conversation exceeds the model's context window.
+        ContextLength = "context_length",
+        /// The key is missing or wrong.
+        Auth = "auth",
+        /// The request is wrong.
+        BadRequest = "bad_request",
+        /// The provider failed.
+        Server = "server_error",
+        /// The model is not offered, although the status is that of a wrong request.
+        NoModel = "no_model",
+        /// The connection failed or broke.
+        Connection = "connection",
+        /// No answer within the time limit.
+        Timeout = "timeout",
+        /// The answer does not match the dialect.
+        Malformed = "malformed",
+        /// An HTML page instead of an API response: a login page, or that of a proxy.
+        HtmlPage = "html_page",
+    }
 }
 
 impl ErrorKind {
-    /// Name in traces.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::RateLimit => "rate_limit",
-            Self::Quota => "quota",
-            Self::Overloaded => "overloaded",
-            Self::ContextLength => "context_length",
-            Self::Auth => "auth",
-            Self::BadRequest => "bad_request",
-            Self::Server => "server_error",
-            Self::NoModel => "no_model",
-            Self::Connection => "connection",
-            Self::Timeout => "timeout",
-            Self::Malformed => "malformed",
-            Self::HtmlPage => "html_page",
-        }
-    }
-
     /// Kind of a request without a response; `None` if it was not sent.
     pub(crate) fn of_transport(error: &TransportError) -> Option<Self> {
         match error {

@@ -6,6 +6,7 @@ mod failure;
 
 pub(crate) use failure::error;
 
+use crate::platform::distinct;
 use serde_json::{Map, Value};
 
 const LISTS: [&str; 10] =
@@ -118,13 +119,7 @@ impl Passage<'_> {
     pub(crate) fn other_names(&self) -> Vec<String> {
         let about = ABOUT.into_iter().filter_map(|name| member(self.item, name)?.as_object());
         let named = about.chain([self.item]).flat_map(names_in).chain([self.title.to_owned()]);
-        let mut names: Vec<String> = Vec::new();
-        for name in named.filter(|name| !name.is_empty() && *name != self.id) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
+        distinct(named.filter(|name| !name.is_empty() && *name != self.id))
     }
 
     /// What else the result says of the passage, a line for each member: `"price": 1299`.

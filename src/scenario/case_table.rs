@@ -1,10 +1,10 @@
 //! The table of a case as written: a file name, or a map with more settings.
 
 use super::either::{Either, text_or_map};
+use crate::platform::schema;
 use crate::platform::yaml::Node;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The key that makes a case a template.
@@ -53,16 +53,7 @@ impl<'de> Deserialize<'de> for CaseTable {
     }
 }
 
-impl JsonSchema for CaseTable {
-    fn schema_name() -> Cow<'static, str> {
-        "CaseTable".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let map = generator.subschema_for::<FileAndLists>();
-        json_schema!({
-            "description": "A table with a case for each of its rows: its file alone, or a map with more.",
-            "oneOf": [{"type": "string"}, map]
-        })
-    }
-}
+schema!(named CaseTable, |generator| json_schema!({
+    "description": "A table with a case for each of its rows: its file alone, or a map with more.",
+    "oneOf": [{"type": "string"}, generator.subschema_for::<FileAndLists>()]
+}));

@@ -1,8 +1,9 @@
 //! Criteria as written: a metric, a target, a kind.
 
 use super::resolve::resolve_metric;
+use crate::platform::words;
 use crate::settings::catalogue::MetricEntry;
-use crate::trace::{EXTERNAL, IMPORTED, words};
+use crate::trace::{EXTERNAL, IMPORTED};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +51,7 @@ pub enum Estimand {
 }
 
 /// One criterion.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Criterion {
     /// Its name, `SC-001` for example.
@@ -129,15 +130,8 @@ impl Criterion {
             metric: "case_pass_rate".into(),
             target: ">= 100%".into(),
             kind: GateKind::Invariant,
-            flow: None,
-            floor: None,
-            per: None,
-            most: None,
-            min_n: None,
-            margin: None,
             required: Some(true),
-            self_test: false,
-            meant: false,
+            ..Self::default()
         }
     }
 }
@@ -157,10 +151,11 @@ pub(crate) type Gate = Criterion;
 
 words! {
     /// How a criterion is decided.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum GateKind {
         /// One violation fails it.
+        #[default]
         Invariant = "invariant",
         /// The exact one-sided 95 % bound decides.
         Confidence = "confidence",

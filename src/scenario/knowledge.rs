@@ -1,10 +1,10 @@
 //! Knowledge bases of a scenario: one, or several by the `kb_id` that the model names.
 
 use super::either::{Either, text_or_map};
+use crate::platform::schema;
 use crate::settings::DEFAULT_KB;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Knowledge bases by `kb_id`; a single name has the id `default_kb`.
@@ -56,22 +56,10 @@ impl<'de> Deserialize<'de> for KnowledgeNames {
     }
 }
 
-impl JsonSchema for KnowledgeNames {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "KnowledgeNames".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [
-            {"type": "string"},
-            {"type": "object", "additionalProperties": {"type": "string"}},
-        ]})
-    }
-}
+schema!(
+    inline KnowledgeNames,
+    json_schema!({"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}]})
+);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,8 @@
 
 use super::either::{Either, text_or_map};
 use super::expect::{ArgumentPattern, CallOutcome, CallPattern};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use crate::platform::schema;
+use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
@@ -36,16 +37,7 @@ impl<'de> Deserialize<'de> for CallPattern {
     }
 }
 
-impl JsonSchema for CallPattern {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "CallPattern".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let map = generator.subschema_for::<Written>();
-        json_schema!({
-            "description": "Which calls are meant: a tool's name alone, or a map with more.",
-            "oneOf": [{"type": "string"}, map]
-        })
-    }
-}
+schema!(named CallPattern, |generator| json_schema!({
+    "description": "Which calls are meant: a tool's name alone, or a map with more.",
+    "oneOf": [{"type": "string"}, generator.subschema_for::<Written>()]
+}));

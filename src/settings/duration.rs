@@ -156,19 +156,7 @@ macro_rules! written_as_text {
             }
         }
 
-        impl schemars::JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({"type": "string", "pattern": $pattern})
-            }
-        }
+        $crate::platform::schema!(inline $name, schemars::json_schema!({"type": "string", "pattern": $pattern}));
     };
 }
 

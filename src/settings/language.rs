@@ -1,6 +1,6 @@
 //! The language of a knowledge base: selects stemming and stop words.
 
-use crate::trace::words;
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -4,7 +4,7 @@
 //! Templates hold placeholders in single braces: `{query}`, or the name of a template parameter. A missing field is
 //! read as empty, so that the check lists every mistake and not only the first.
 
-use crate::trace::words;
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Settings of the chat model, the search service, and limits.
 
 use super::TimeSpan;
-use crate::trace::words;
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
 //! Settings of a provider: its address, its dialect, and deviations from the dialect.
 
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,38 +82,26 @@ impl PaceLimits {
     }
 }
 
-/// The header for the key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Auth {
-    /// `authorization: Bearer …`.
-    Bearer,
-    /// `x-api-key`: Anthropic.
-    XApiKey,
-    /// `x-goog-api-key`: Google.
-    XGoogApiKey,
-    /// `api-key`: Azure.
-    ApiKey,
-    /// `x-nuclia-serviceaccount: Bearer …`.
-    XNucliaServiceaccount,
+words! {
+    fn header; const ALL;
+    /// The header for the key.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Auth {
+        /// `authorization: Bearer …`.
+        Bearer = "authorization",
+        /// `x-api-key`: Anthropic.
+        XApiKey = "x-api-key",
+        /// `x-goog-api-key`: Google.
+        XGoogApiKey = "x-goog-api-key",
+        /// `api-key`: Azure.
+        ApiKey = "api-key",
+        /// `x-nuclia-serviceaccount: Bearer …`.
+        XNucliaServiceaccount = "x-nuclia-serviceaccount",
+    }
 }
 
 impl Auth {
-    /// All variants.
-    pub const ALL: [Self; 5] =
-        [Self::Bearer, Self::XApiKey, Self::XGoogApiKey, Self::ApiKey, Self::XNucliaServiceaccount];
-
-    /// The header's name, in lower case.
-    pub fn header(self) -> &'static str {
-        match self {
-            Self::Bearer => "authorization",
-            Self::XApiKey => "x-api-key",
-            Self::XGoogApiKey => "x-goog-api-key",
-            Self::ApiKey => "api-key",
-            Self::XNucliaServiceaccount => "x-nuclia-serviceaccount",
-        }
-    }
-
     /// Prefix before the key.
     pub fn prefix(self) -> &'static str {
         if matches!(self, Self::Bearer | Self::XNucliaServiceaccount) { "Bearer " } else { "" }

@@ -18,7 +18,8 @@ use super::habit::{Habit, Habits};
 use super::judge::JudgeBehaviour;
 use super::managed::ManagedBehaviour;
 use super::reason_act::StepScript;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use crate::platform::schema;
+use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Deserializer};
 use std::time::Duration;
 
@@ -252,19 +253,7 @@ impl Caller<'_> {
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern(pub regex::Regex);
 
-impl JsonSchema for Pattern {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Pattern".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "examples": ["frost|ice"]})
-    }
-}
+schema!(inline Pattern, json_schema!({"type": "string", "examples": ["frost|ice"]}));
 
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -339,19 +328,10 @@ pub(crate) enum FailTimes {
     Always,
 }
 
-impl JsonSchema for FailTimes {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "FailTimes".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}], "examples": [2, "always"]})
-    }
-}
+schema!(
+    inline FailTimes,
+    json_schema!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}], "examples": [2, "always"]})
+);
 
 impl<'de> Deserialize<'de> for FailTimes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

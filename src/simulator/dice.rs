@@ -2,8 +2,9 @@
 //!
 //! So a lane gets the same answers in any order and alongside any others.
 
+use crate::platform::schema;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -108,19 +109,10 @@ impl Span {
     }
 }
 
-impl JsonSchema for Span {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Span".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": r"^[0-9.]+ *(us|ms|s|m)$", "examples": ["900ms", "1.5s", "2m"]})
-    }
-}
+schema!(
+    inline Span,
+    json_schema!({"type": "string", "pattern": r"^[0-9.]+ *(us|ms|s|m)$", "examples": ["900ms", "1.5s", "2m"]})
+);
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -7,7 +7,9 @@
 //! habits.
 
 use super::dice::Dice;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use crate::platform::schema;
+use crate::platform::words;
+use schemars::{JsonSchema, json_schema};
 use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -17,23 +19,23 @@ use std::sync::LazyLock;
 static TOOLS: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| serde_json::from_str(include_str!("steps.json")).unwrap_or_default());
 
-/// The steps of a turn, named by the role of the tool that each calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Step {
-    /// Searching the knowledge base.
-    Knowledge,
-    /// Asking the external service.
-    External,
-    /// Indexing keywords of an external answer.
-    Index,
-    /// Giving the answer.
-    Respond,
+words! {
+    fn role; const ALL;
+    /// The steps of a turn, named by the role of the tool that each calls.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub(crate) enum Step {
+        /// Searching the knowledge base.
+        Knowledge = "knowledge",
+        /// Asking the external service.
+        External = "external",
+        /// Indexing keywords of an external answer.
+        Index = "index",
+        /// Giving the answer.
+        Respond = "respond",
+    }
 }
 
 impl Step {
-    /// All steps, in the order of a turn.
-    pub(crate) const ALL: [Self; 4] = [Self::Knowledge, Self::External, Self::Index, Self::Respond];
-
     /// The tool's name, unless a behaviour file gives the agent's.
     pub(crate) fn tool(self) -> &'static str {
         TOOLS.iter().find(|(_, plays)| *plays == self.role()).map_or("", |(name, _)| name)
@@ -53,30 +55,12 @@ impl Step {
     pub(crate) fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.role() == word).or_else(|| Self::of_tool(word))
     }
-
-    /// The role of its tools.
-    pub(crate) fn role(self) -> &'static str {
-        match self {
-            Self::Knowledge => "knowledge",
-            Self::External => "external",
-            Self::Index => "index",
-            Self::Respond => "respond",
-        }
-    }
 }
 
-impl JsonSchema for Step {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Step".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A step of a turn, by the role of the tool that it calls.",
-            "enum": Self::ALL.map(Self::role),
-        })
-    }
-}
+schema!(named Step, |_| json_schema!({
+    "description": "A step of a turn, by the role of the tool that it calls.",
+    "enum": Step::ALL.map(Step::role),
+}));
 
 impl<'de> Deserialize<'de> for Step {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -236,19 +220,10 @@ impl<'de> Visitor<'de> for ChanceVisitor {
     }
 }
 
-impl JsonSchema for Chance {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Chance".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let map = generator.subschema_for::<Written>();
-        json_schema!({
-            "description": "How often: a probability from 0 to 1, or a map with `probability` or `times`, and `at`.",
-            "oneOf": [{"type": "number", "minimum": 0, "maximum": 1}, map]
-        })
-    }
-}
+schema!(named Chance, |generator| json_schema!({
+    "description": "How often: a probability from 0 to 1, or a map with `probability` or `times`, and `at`.",
+    "oneOf": [{"type": "number", "minimum": 0, "maximum": 1}, generator.subschema_for::<Written>()]
+}));
 
 impl<'de> Deserialize<'de> for Chance {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -274,7 +249,7 @@ impl Habits {
         fits.then_some(&chance.often)
     }
 
-    /// Number of transport failures before an answer: `times`, or one with the given probability.
+    /// Number of attempts that it spoils: `times`, or one with the given probability.
     pub(crate) fn failures(&self, habit: Habit, step: Step, dice: &Dice) -> u32 {
         match self.chance(habit, step) {
             Some(Often::Times(times)) => *times,
@@ -301,17 +276,8 @@ impl Habits {
 
     /// Whether the habit occurs at the attempt (from 0) at `step`. `dice` must be the same for all attempts of a turn.
     pub(crate) fn shows(&self, habit: Habit, step: Step, attempt: u32, dice: &Dice) -> bool {
-        let (times, why) = match self.chance(habit, step) {
-            Some(Often::Times(times)) => (*times, *times > 0),
-            Some(Often::Probability(p)) if !self.is_taken(step) => {
-                (1, dice.roll(&format!("{habit:?}/{}", step.role())) < *p)
-            }
-            Some(_) | None => return false,
-        };
-        if !why || attempt > times {
-            return false;
-        }
-        attempt < times || self.repeats(step, dice)
+        let times = self.failures(habit, step, dice);
+        attempt < times || times > 0 && attempt == times && self.repeats(step, dice)
     }
 
     fn repeats(&self, step: Step, dice: &Dice) -> bool {

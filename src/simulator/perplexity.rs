@@ -23,7 +23,7 @@ pub(super) enum RequestError {
     Embeddings(#[from] WireError),
 }
 
-fn text_of(value: &Value, key: &str) -> String {
+pub(super) fn text_of(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 

@@ -6,6 +6,7 @@
 //! instructions.
 
 use super::habit::Step;
+use super::perplexity::text_of;
 use crate::provider::chat::{Message, Role};
 use crate::provider::tool_result;
 use serde_json::Value;
@@ -192,10 +193,6 @@ impl Problem {
 const REJECTIONS: [&str; 9] = [
     "unknown_tool", "not_json", "double_encoded", "not_an_object", "schema", "length", "hostile", "order", "unknown_kb",
 ];
-
-fn text_of(value: &Value, key: &str) -> String {
-    value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
-}
 
 /// The passages of a result; words without names are one passage without an id.
 fn chunks(value: &Value) -> Vec<Chunk> {

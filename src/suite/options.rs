@@ -2,8 +2,8 @@
 
 use super::Progress;
 use crate::plan::{Hold, Partition, Selection};
+use crate::platform::words;
 use crate::suite::recordings::Ages;
-use crate::trace::words;
 use crate::trial::Variables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -4,8 +4,9 @@
 //! another request. A grade belongs to one answer: the line holds its digest, so that grades of another run are
 //! rejected. A reader rejects a newer version and ignores unknown fields of an equal one.
 
-use super::{Answer, Seal, Trace, TurnOutcome, What, is_zero, seal, sealed, words};
+use super::{Answer, Seal, Trace, TurnOutcome, What, is_zero, seal, sealed};
 use crate::platform::files;
+use crate::platform::words;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Answer of a managed retrieval service, and the artifact made from it.
 
-use super::words;
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

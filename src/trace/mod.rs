@@ -38,7 +38,6 @@ pub(crate) mod spans;
 pub(crate) mod state_machine;
 pub(crate) mod text;
 mod trajectory;
-mod vocabulary;
 
 pub(crate) use agreement::{AGREEMENT, Agreement, MeasuredAgreement};
 pub use answer::*;
@@ -56,8 +55,8 @@ pub(crate) use role::{Role, Roles, version_1};
 pub use seal::seal;
 pub(crate) use seal::{Seal, sealed};
 pub(crate) use trajectory::Logged;
-pub(crate) use vocabulary::words;
 
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

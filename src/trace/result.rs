@@ -112,7 +112,7 @@ impl SearchResult {
 }
 
 /// One hit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hit {
     /// Stable id of the chunk (`document#n`) or of the learned entry (`learned:…`).
     pub id: String,

@@ -4,7 +4,8 @@
 //! carries them. Traces of version 1 carry none: there the four tools of the only flow had fixed names, also for
 //! external agents, and `roles_v1.json` maps them.
 
-use super::{Trace, words};
+use super::Trace;
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -127,7 +127,7 @@ pub enum SetupError {
     },
 }
 
-crate::trace::words! {
+crate::platform::words! {
     fn word;
     /// How a trial is carried out, by its name in headers and in the environment of an agent's process.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]

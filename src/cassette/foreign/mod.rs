@@ -29,6 +29,7 @@ use super::layout::Profile;
 use super::unpack::{UnpackError, unpack_within};
 use super::word_diff::printable;
 use crate::platform::secrets::Redactor;
+use crate::platform::words;
 use crate::platform::yaml::{self, Node, Place};
 use bytes::Bytes;
 use found::{Body, Found, Items, REQUEST, RESPONSE};
@@ -42,36 +43,28 @@ const LONGEST_FILE: usize = 128 << 20;
 /// Place of what a JSON document holds: its reader gives none.
 const NOWHERE: Place = Place { line: 0, column: 0, length: 1 };
 
-/// A format of another recorder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// VCR.py, in YAML or JSON.
-    #[value(name = "vcr")]
-    VcrPy,
-    /// Ruby VCR, in YAML or JSON.
-    VcrRuby,
-    /// go-vcr, versions 1 to 4.
-    GoVcr,
-    /// HAR, of browsers and of Polly.
-    Har,
-    /// httprr of Go projects, also compressed with gzip.
-    Httprr,
+words! {
+    fn name;
+    /// A format of another recorder.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+    pub(crate) enum Format {
+        /// VCR.py, in YAML or JSON.
+        #[value(name = "vcr")]
+        VcrPy = "VCR.py",
+        /// Ruby VCR, in YAML or JSON.
+        VcrRuby = "Ruby VCR",
+        /// go-vcr, versions 1 to 4.
+        GoVcr = "go-vcr",
+        /// HAR, of browsers and of Polly.
+        Har = "HAR",
+        /// httprr of Go projects, also compressed with gzip.
+        Httprr = "httprr",
+    }
 }
 
 impl Format {
     /// The formats of documents, in the order in which they are tried.
     const DOCUMENTS: [Self; 4] = [Self::VcrRuby, Self::Har, Self::GoVcr, Self::VcrPy];
-
-    /// Name for people.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::VcrPy => "VCR.py",
-            Self::VcrRuby => "Ruby VCR",
-            Self::GoVcr => "go-vcr",
-            Self::Har => "HAR",
-            Self::Httprr => "httprr",
-        }
-    }
 
     /// What the format calls an exchange.
     pub(crate) fn item(self) -> &'static str {

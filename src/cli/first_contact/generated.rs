@@ -3,6 +3,7 @@
 use super::meet::{FIRST, SECOND};
 use crate::cassette::{Minted, Redactor, holding, minted, stored_body};
 use crate::platform::clock::{Clock, RealClock};
+use crate::platform::distinct;
 use crate::platform::secrets;
 use crate::transport::{HttpRequest, Passed};
 use serde_json::Value;
@@ -65,17 +66,10 @@ pub(super) fn dates() -> Vec<String> {
         "%F", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y",
     ];
     let now = RealClock::start().wall();
-    let mut dates = Vec::new();
-    for hours in [0, 12, -12] {
-        let Ok(there) = now.checked_add(jiff::SignedDuration::from_hours(hours)) else { continue };
-        let date = there.to_zoned(jiff::tz::TimeZone::UTC).date();
-        for text in SPELLINGS.map(|spelling| date.strftime(spelling).to_string()) {
-            if !dates.contains(&text) {
-                dates.push(text);
-            }
-        }
-    }
-    dates
+    let there =
+        [0, 12, -12].into_iter().filter_map(|hours| now.checked_add(jiff::SignedDuration::from_hours(hours)).ok());
+    let dates = there.map(|there| there.to_zoned(jiff::tz::TimeZone::UTC).date());
+    distinct(dates.flat_map(|date| SPELLINGS.map(|spelling| date.strftime(spelling).to_string())))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::Unmet;
 use super::reply::{self, Shape};
 use crate::flow::external::{AnswerAt, Endpoint, Fill, Target, Unread};
+use crate::platform::distinct;
 use crate::platform::secrets;
 use crate::provider::EXACT;
 use crate::scenario::external::OPENAI_SHAPE;
@@ -59,18 +60,12 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
         known.sort_by_key(|known| PATHS.iter().position(|usual| usual == known).unwrap_or(PATHS.len()));
         paths = known.into_iter().cloned().chain(paths).collect();
     }
-    let mut seen = Vec::new();
-    paths.retain(|path| {
-        !seen.contains(path) && {
-            seen.push(path.clone());
-            true
-        }
-    });
     let mut met: Option<Met> = None;
     let mut trouble: Option<Unmet> = None;
     // Of an attempt whose question reached the model, which says more than any other.
     let mut unread: Option<String> = None;
     let (mut asked, mut broke) = (false, false);
+    let paths = distinct(paths);
     let tried = paths.join(", ");
     let mut paths = VecDeque::from(paths);
     'paths: while let Some(path) = paths.pop_front() {

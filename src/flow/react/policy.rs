@@ -5,7 +5,7 @@
 //! The first failure of a kind is retried with the lesson from it; the second of the same kind changes the approach.
 
 use super::machine::{Event, State};
-use crate::trace::words;
+use crate::platform::words;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of actions in one turn.

@@ -2,38 +2,31 @@
 //! English and German. Questions in other languages get short, direct answers; their preferences are left to the model.
 
 use crate::platform::secrets;
+use crate::platform::words;
 use serde::{Deserialize, Serialize};
 
-/// The length of an answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Style {
-    /// The requested fact.
-    #[default]
-    Concise,
-    /// With reasons and conditions.
-    Detailed,
-}
-
-impl Style {
-    /// Name in prompts and the log.
-    pub(super) fn name(self) -> &'static str {
-        if self == Self::Concise { "concise" } else { "detailed" }
+words! {
+    fn name;
+    /// The length of an answer.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(super) enum Style {
+        /// The requested fact.
+        #[default]
+        Concise = "concise",
+        /// With reasons and conditions.
+        Detailed = "detailed",
     }
 }
 
-/// Kind of a user statement that stays valid in later turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum NoteKind {
-    Decision,
-    Preference,
-}
-
-impl NoteKind {
-    /// Name in prompts and the log.
-    pub(super) fn name(self) -> &'static str {
-        if self == Self::Decision { "decision" } else { "preference" }
+words! {
+    fn name;
+    /// Kind of a user statement that stays valid in later turns.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(super) enum NoteKind {
+        Decision = "decision",
+        Preference = "preference",
     }
 }
 

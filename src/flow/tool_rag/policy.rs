@@ -3,28 +3,23 @@
 use super::machine::{Event, State};
 use super::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::flow::tools::{End, Executed};
+use crate::platform::words;
 use crate::provider::chat::ToolChoice;
 use crate::settings::Enforcement;
 use crate::trace::ToolResult;
 
-/// The three mandatory steps, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    Knowledge,
-    Keywords,
-    Response,
+words! {
+    fn name;
+    /// The three mandatory steps, in order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Step {
+        Knowledge = "knowledge_base",
+        Keywords = "keywords",
+        Response = "response",
+    }
 }
 
 impl Step {
-    /// Name in traces and feedback.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Knowledge => "knowledge_base",
-            Self::Keywords => "keywords",
-            Self::Response => "response",
-        }
-    }
-
     pub(super) fn tool(self) -> &'static str {
         match self {
             Self::Knowledge => KNOWLEDGE_BASE_SEARCH,

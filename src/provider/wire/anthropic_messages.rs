@@ -132,7 +132,7 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let choice = fields.get("tool_choice");
     let request = ChatRequest {
         tools: tools.into(),
-        tool_choice: choice.and_then(read_choice).unwrap_or(ToolChoice::Auto),
+        tool_choice: choice.and_then(read_choice).unwrap_or_default(),
         temperature: fields.get("temperature").and_then(Value::as_f64),
         max_tokens: fields.get("max_tokens").and_then(small),
         parallel_calls: choice.and_then(read_parallel),
@@ -158,7 +158,7 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     body.insert("messages".to_owned(), blocks::write_messages(messages));
     passthrough::write_tools(&mut body, tools, &request.tools, name_of, |template, tool| TOOL.write(template, tool));
     let written = body.get("tool_choice");
-    let read = written.and_then(read_choice).unwrap_or(ToolChoice::Auto);
+    let read = written.and_then(read_choice).unwrap_or_default();
     if read != request.tool_choice || written.and_then(read_parallel) != request.parallel_calls {
         match write_choice(&request.tool_choice, request.parallel_calls) {
             choice if request.tools.is_empty() && choice["type"] != "none" => _ = body.shift_remove("tool_choice"),

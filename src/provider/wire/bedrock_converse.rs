@@ -116,7 +116,7 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let tools: Vec<_> = tools.filter_map(|tool| Some(read_tool(tool.get("toolSpec")?.as_object()?))).collect();
     let request = ChatRequest {
         tools: tools.into(),
-        tool_choice: config.and_then(read_choice).unwrap_or(ToolChoice::Auto),
+        tool_choice: config.and_then(read_choice).unwrap_or_default(),
         temperature: inference("temperature").and_then(Value::as_f64),
         max_tokens: inference("maxTokens").and_then(small),
         ..ChatRequest::new("", messages)
@@ -147,7 +147,7 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     body.insert("messages".to_owned(), blocks::write_messages(messages));
     with_member(&mut body, CONFIG, |config| {
         passthrough::write_tools(config, tools, &request.tools, name_of, write_tool);
-        let read = read_choice(&Value::Object(config.clone())).unwrap_or(ToolChoice::Auto);
+        let read = read_choice(&Value::Object(config.clone())).unwrap_or_default();
         if read != request.tool_choice {
             match &request.tool_choice {
                 ToolChoice::Auto | ToolChoice::None => _ = config.shift_remove("toolChoice"),

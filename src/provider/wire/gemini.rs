@@ -162,7 +162,7 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let number = |key: &str| generation.and_then(|generation| generation.get(key));
     let request = ChatRequest {
         tools: read_tools(fields.get("tools")).into(),
-        tool_choice: config.and_then(read_choice).unwrap_or(ToolChoice::Auto),
+        tool_choice: config.and_then(read_choice).unwrap_or_default(),
         temperature: number("temperature").and_then(Value::as_f64),
         max_tokens: number("maxOutputTokens").and_then(small),
         seed: number("seed").and_then(small),
@@ -298,7 +298,7 @@ fn read_choice(calling: &Value) -> Option<ToolChoice> {
 
 fn write_config(body: &mut Map<String, Value>, request: &ChatRequest, ours: bool) {
     let key = key_of(body, &CONFIG).unwrap_or(CONFIG[0]);
-    let read = body.get(key).and_then(calling).and_then(read_choice).unwrap_or(ToolChoice::Auto);
+    let read = body.get(key).and_then(calling).and_then(read_choice).unwrap_or_default();
     if read == request.tool_choice && (!ours || request.tools.is_empty()) {
         return;
     }

@@ -11,7 +11,7 @@ use super::framing::Framing;
 use super::openai_chat_tools::{blank_tool, name_of, read_choice, read_tools, write_choice, write_tool};
 use super::{Dialect, USUAL, passthrough};
 use crate::cassette::{Layout, Place, Profile};
-use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, Usage};
+use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, Usage};
 use serde_json::{Map, Value, json};
 
 const NAME: &str = "ollama";
@@ -109,7 +109,7 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let option = |key: &str| fields.get("options").and_then(|options| options.get(key));
     let request = ChatRequest {
         tools: fields.get("tools").and_then(Value::as_array).map(|tools| read_tools(tools)).unwrap_or_default().into(),
-        tool_choice: fields.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto),
+        tool_choice: fields.get("tool_choice").and_then(read_choice).unwrap_or_default(),
         temperature: option("temperature").and_then(Value::as_f64),
         max_tokens: option("num_predict").and_then(small),
         seed: option("seed").and_then(small),
@@ -142,7 +142,7 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
         body.insert("messages".to_owned(), written);
     }
     passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
-    if body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
+    if body.get("tool_choice").and_then(read_choice).unwrap_or_default() != request.tool_choice {
         let choice = write_choice(&request.tool_choice, body.get("tools"));
         body.insert("tool_choice".to_owned(), choice);
     }
@@ -206,13 +206,7 @@ fn read_call(call: &mut Value, ids: &mut CallIds) -> ToolCall {
 fn write_message(message: &Message, before: &[Message]) -> Value {
     let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
     let mut fields = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
-    let role = match message.role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::Tool => "tool",
-    };
-    fields.insert("role".to_owned(), Value::from(role));
+    fields.insert("role".to_owned(), Value::from(message.role.as_str()));
     if passthrough.is_none() || !message.content.is_empty() || fields.get("content").is_some_and(Value::is_string) {
         fields.insert("content".to_owned(), Value::from(message.content.as_str()));
     }

@@ -15,7 +15,7 @@ use super::openai_chat_tools::{
 use super::passthrough::{self, Filled};
 use super::{Dialect, UNCOMPARED, ending, openai_chat_answer as answer, openai_chat_legacy as legacy};
 use crate::cassette::{Layout, Place, Profile};
-use crate::provider::chat::{ChatRequest, Message, Piece, Role, ToolChoice};
+use crate::provider::chat::{ChatRequest, Message, Piece, Role};
 use crate::settings::{Auth, Quirks};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -137,7 +137,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
     let choice = choice.or_else(|| if legacy::is_in(&fields) { legacy::read_choice(&fields) } else { None });
     let request = ChatRequest {
         tools: tools.into(),
-        tool_choice: choice.unwrap_or(ToolChoice::Auto),
+        tool_choice: choice.unwrap_or_default(),
         temperature: fields.get("temperature").and_then(Value::as_f64),
         max_tokens: ["max_completion_tokens", "max_tokens"].iter().find_map(|key| small(fields.get(*key)?)),
         seed: fields.get("seed").and_then(small),
@@ -169,7 +169,7 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
     if !legacy::write_functions(&mut body, &request.tools, &request.tool_choice, &TOOL) {
         passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
         let ours = passthrough.is_none() && !request.tools.is_empty();
-        if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
+        if ours || body.get("tool_choice").and_then(read_choice).unwrap_or_default() != request.tool_choice {
             let choice = write_choice(&request.tool_choice, body.get("tools"));
             body.insert("tool_choice".to_owned(), choice);
         }

@@ -29,11 +29,7 @@ pub(super) fn read_call(
     };
     let mut template = wire.clone();
     for key in ["name", "arguments"] {
-        match template.get_mut(key) {
-            Some(Value::String(text)) => text.clear(),
-            Some(Value::Object(object)) => object.clear(),
-            _ => {}
-        }
+        passthrough::clear(template.get_mut(key));
     }
     pieces.push(Piece::Call { wire: json!({ CALL: template }) });
     calls.push(ToolCall { id: ids.of_call(&word("name"), None), name: word("name"), arguments });
@@ -47,10 +43,7 @@ pub(super) fn is_place(template: &Value) -> bool {
 /// Inserts the call into a message with a legacy position for it.
 pub(super) fn write_call(message: &mut Map<String, Value>, call: &ToolCall, template: &Value) {
     let mut wire = template[CALL].clone();
-    let arguments = match wire.get("arguments") {
-        Some(Value::Object(_)) => passthrough::arguments_object(&call.arguments),
-        _ => Value::from(call.arguments.as_str()),
-    };
+    let arguments = passthrough::arguments_for(wire.get("arguments"), &call.arguments);
     for (key, word) in [("name", Value::from(call.name.as_str())), ("arguments", arguments)] {
         if wire.get(key).is_some_and(|place| !place.is_null()) || word != "" {
             wire[key] = word;
@@ -117,7 +110,7 @@ pub(super) fn write_functions(
     let name = |template: &Value| Some(text(template.as_object()?, "name").to_owned());
     let write = |template: Option<Value>, tool: &ToolDefinition| shape.write(template, tool);
     body.insert(FUNCTIONS.to_owned(), Value::Array(passthrough::place_tools(templates, tools, name, write)));
-    if read_choice(body).unwrap_or(ToolChoice::Auto) != *choice {
+    if read_choice(body).unwrap_or_default() != *choice {
         let written = match (choice, tools) {
             (ToolChoice::Named(name), _) => json!({"name": name}),
             // The legacy format cannot require an arbitrary function; a single one is named instead.

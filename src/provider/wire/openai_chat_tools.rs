@@ -94,11 +94,7 @@ pub(super) fn read_calls(message: &Map<String, Value>, pieces: &mut Vec<Piece>) 
             let pointers = pointers(wire);
             let mut template = wire.clone();
             for pointer in &pointers {
-                match template.pointer_mut(pointer) {
-                    Some(Value::String(text)) => text.clear(),
-                    Some(Value::Object(object)) => object.clear(),
-                    _ => {}
-                }
+                passthrough::clear(template.pointer_mut(pointer));
             }
             pieces.push(Piece::Call { wire: template });
             let [id, name, arguments] = pointers.map(|pointer| match wire.pointer(&pointer) {
@@ -118,10 +114,7 @@ pub(super) fn write_call(call: &ToolCall, template: Option<&Value>) -> Value {
     };
     let mut wire = template.clone();
     let pointers = pointers(template);
-    let arguments = match wire.pointer(&pointers[2]) {
-        Some(Value::Object(_)) => passthrough::arguments_object(&call.arguments),
-        _ => Value::from(call.arguments.as_str()),
-    };
+    let arguments = passthrough::arguments_for(wire.pointer(&pointers[2]), &call.arguments);
     let words = [Value::from(call.id.as_str()), Value::from(call.name.as_str()), arguments];
     for (pointer, word) in pointers.iter().zip(words) {
         match wire.pointer_mut(pointer) {

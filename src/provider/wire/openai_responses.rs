@@ -105,7 +105,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
     let tools = TOOL.take(fields.get_mut("tools"), is_callable);
     let request = ChatRequest {
         tools: tools.into(),
-        tool_choice: fields.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto),
+        tool_choice: fields.get("tool_choice").and_then(read_choice).unwrap_or_default(),
         temperature: fields.get("temperature").and_then(Value::as_f64),
         max_tokens: fields.get("max_output_tokens").and_then(small),
         parallel_calls: fields.get("parallel_tool_calls").and_then(Value::as_bool),
@@ -145,7 +145,7 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
     }
     passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
     let ours = passthrough.is_none() && !request.tools.is_empty();
-    if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
+    if ours || body.get("tool_choice").and_then(read_choice).unwrap_or_default() != request.tool_choice {
         let choice = match &request.tool_choice {
             ToolChoice::Auto => json!("auto"),
             ToolChoice::Required => json!("required"),

@@ -133,6 +133,20 @@ pub(super) fn place_tools(
     written
 }
 
+/// Empties a text or an object in its place.
+pub(super) fn clear(place: Option<&mut Value>) {
+    match place {
+        Some(Value::String(text)) => text.clear(),
+        Some(Value::Object(object)) => object.clear(),
+        _ => {}
+    }
+}
+
+/// The call's arguments for a place: an object where one stands there, else text.
+pub(super) fn arguments_for(place: Option<&Value>, arguments: &str) -> Value {
+    if place.is_some_and(Value::is_object) { arguments_object(arguments) } else { Value::from(arguments) }
+}
+
 /// The call's arguments as an object, for dialects that require one; anything else is wrapped, not lost.
 pub(crate) fn arguments_object(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {

@@ -8,6 +8,7 @@
 //! left out.
 
 use crate::gate::{CriterionResult, TrialRow, Verdict};
+use crate::platform::distinct;
 use crate::report::{Format, View, figures};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::io::{self, Write};
@@ -26,13 +27,7 @@ fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         suites.push(suite("self-tests", of(&evaluation.self_tests)));
     }
     let before = suites.len();
-    let mut names: Vec<&str> = Vec::new();
-    for trial in evaluation.trials.iter() {
-        if names.last() != Some(&trial.scenario) && !names.contains(&trial.scenario) {
-            names.push(trial.scenario);
-        }
-    }
-    for name in names {
+    for name in distinct(evaluation.trials.iter().map(|trial| trial.scenario)) {
         let own = evaluation.trials.iter().filter(|one| one.scenario == name);
         suites.push(suite(name, own.map(|one| trial(&one, passes))));
     }

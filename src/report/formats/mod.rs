@@ -23,6 +23,7 @@ pub(crate) use requirements::columns as requirement_columns;
 pub(super) use csv::{PART, bound, decimal};
 
 use super::Format;
+use crate::platform::distinct;
 
 /// Lists the formats of each file: one line per file, beside its `mod` line.
 macro_rules! formats {
@@ -57,11 +58,5 @@ pub(crate) fn named(name: &str) -> impl Iterator<Item = &'static Format> {
 
 /// Words of `--to`, each once, in table order.
 pub(crate) fn names() -> Vec<&'static str> {
-    let mut names = Vec::new();
-    for format in formats() {
-        if !names.contains(&format.name) {
-            names.push(format.name);
-        }
-    }
-    names
+    distinct(formats().map(|format| format.name))
 }

@@ -13,6 +13,7 @@ use crate::scenario::files::from_root;
 use crate::scenario::named_file::{beside, read_named};
 use crate::scenario::repair::{Parsed, Repaired, repair};
 use crate::scenario::{schema, shape};
+use crate::trace::text::listed;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -259,12 +260,10 @@ impl Expanding<'_> {
                 .filter(|(index, column)| !column.name.is_empty() && used.is_none_or(|used| !used.contains(index)));
             let unused: Vec<_> = unused.map(|(_, column)| column).collect();
             let Some(first) = unused.first() else { continue };
-            let names: Vec<String> = unused.iter().take(SHOWN).map(|column| format!("`{}`", column.name)).collect();
-            let more = if unused.len() > SHOWN { format!(" and {} more", unused.len() - SHOWN) } else { String::new() };
             let message = format!(
-                "no case uses the column{} {}{more}",
+                "no case uses the column{} {}",
                 if unused.len() == 1 { "" } else { "s" },
-                names.join(", ")
+                listed(unused.iter().map(|column| format!("`{}`", column.name)), SHOWN)
             );
             let note = Diagnostic::note("unused-column", &table.file, message);
             self.out.push(note.at(&table.text, table.place(&first.at)));

@@ -2,7 +2,7 @@
 
 use crate::trace::{Role, Roles};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlowEntry {
     /// The name used in scenarios.
     pub name: &'static str,

@@ -14,6 +14,8 @@ pub(crate) use flow::{FlowEntry, ToolEntry};
 pub(crate) use knowledge::{PassageNames, ServerEntry};
 pub(crate) use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Units, Values};
 
+use crate::platform::distinct;
+
 /// All names that scenarios and criteria may use.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogues {
@@ -43,12 +45,6 @@ impl Catalogues {
 
     /// The prompt texts of all flows, without duplicates.
     pub fn prompts(&self) -> Vec<&'static str> {
-        let mut all: Vec<&'static str> = Vec::new();
-        for prompt in self.flows.iter().flat_map(|flow| &flow.prompts) {
-            if !all.contains(prompt) {
-                all.push(prompt);
-            }
-        }
-        all
+        distinct(self.flows.iter().flat_map(|flow| flow.prompts.iter().copied()))
     }
 }

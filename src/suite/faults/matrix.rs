@@ -1,6 +1,6 @@
 //! The matrix as it is reported: cells and their verdicts.
 
-use crate::trace::words;
+use crate::platform::words;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use crate::plan::ResolvedCase;
 use crate::scenario::expect::Expectation;
 use crate::scenario::{Case, Scenario, Turn};
 use crate::trace::normalise::same_question;
-use crate::trace::text::{plural, quote};
+use crate::trace::text::{listed, plural, quote};
 use crate::trace::{Trace, What};
 
 /// Cases that a remark names.
@@ -67,11 +67,9 @@ pub(super) fn unnamed<'a>(agent: &'a Scenario, named: &[String]) -> Vec<&'a str>
 
 /// A remark on cases that no conversation names, if there are any.
 pub(super) fn remark(unnamed: &[&str]) -> Option<String> {
-    let more = unnamed.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let named = unnamed.iter().take(NAMED).map(|case| format!("`{case}`")).collect::<Vec<_>>().join(", ");
+    let named = listed(unnamed.iter().map(|case| format!("`{case}`")), NAMED);
     (!unnamed.is_empty())
-        .then(|| format!("no conversation is of these cases, so what they expect is not checked: {named}{more}"))
+        .then(|| format!("no conversation is of these cases, so what they expect is not checked: {named}"))
 }
 
 /// A remark on conversations without a grade, if others have one.

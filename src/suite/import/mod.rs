@@ -26,11 +26,12 @@ mod spans;
 pub(crate) use error::MappingError;
 
 use crate::plan::Plan;
+use crate::platform::words;
 use crate::scenario::{Criteria, Scenario};
 use crate::settings::price::Price;
 use crate::trace::spans::SpansError;
 use crate::trace::text::{plural, quote};
-use crate::trace::{Member, NamedPassage, Trace, TrialEnd, words};
+use crate::trace::{Member, NamedPassage, Trace, TrialEnd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

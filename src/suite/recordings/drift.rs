@@ -8,7 +8,7 @@
 //! model of another service, documents that were found) is compared by a replay only.
 
 use crate::cassette::{self, Cassette, CassetteError, Drift, Keys, Redactor};
-use crate::trace::words;
+use crate::platform::words;
 use crate::transport::HttpRequest;
 use crate::trial::{Trial, first_request, searches_another};
 

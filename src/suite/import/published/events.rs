@@ -228,9 +228,8 @@ impl Telling<'_> {
                 title: title.clone(),
                 raw_score: passage.score.unwrap_or_default(),
                 excerpt: text.chars().take(Hit::EXCERPT).collect(),
-                names: Vec::new(),
-                beside: String::new(),
                 learned: passage.learned.clone(),
+                ..Hit::default()
             });
             if passage.learned.is_none() && !text.is_empty() {
                 let (base, id) = (base.clone(), passage.id.clone());
