@@ -27,7 +27,7 @@ impl FoundPassages {
     /// declaration; of each passage the text that was found first.
     pub fn take(&self) -> Vec<(String, Vec<Passage>)> {
         let taken = self.bases.iter().map(|(name, noted)| {
-            let noted = std::mem::take(&mut *lock(&noted));
+            let noted = std::mem::take(&mut *lock(noted));
             (name.clone(), noted.into_values().collect::<Vec<_>>())
         });
         taken.filter(|(_, passages)| !passages.is_empty()).collect()

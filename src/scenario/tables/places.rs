@@ -113,7 +113,7 @@ impl Tables {
             match of_row {
                 None => others.push(mistake),
                 Some((index, path)) if kinds.insert((mistake.told.code, path.clone())) => {
-                    first.push((mistake, index, path))
+                    first.push((mistake, index, path));
                 }
                 Some((index, path)) => further.push((mistake, index, path)),
             }
