@@ -135,21 +135,21 @@ async fn a_key_is_redacted_in_each_request_of_a_lane_whichever_told_it_and_a_rep
         }
         let (again, clock, text) = replay(&recorder);
         assert!(!text.contains(key), "{order}: {text}");
-        let ask = |replay: &ReplayTransport, kind, key: &str| {
-            block_on(&clock, replay.send(with_key(kind, key))).expect("no deadlock").is_ok()
+        let ask = |replay: &ReplayTransport, clock: &VirtualClock, kind, key: &str| {
+            block_on(clock, replay.send(with_key(kind, key))).expect("no deadlock").is_ok()
         };
         for kind in order.chars() {
-            assert!(ask(&again, kind, other), "{order}: {kind}");
+            assert!(ask(&again, &clock, kind, other), "{order}: {kind}");
         }
         assert_eq!(again.unused(), Vec::<String>::new(), "{order}");
         // What is no key, or not the one that a request told, is another request.
         for (told, kind, word) in
             [("", 'p', "undefined"), ("", 't', "none of my 12 keys"), ("h", 'p', "ciKEY00a1b2c3d4")]
         {
-            let (changed, ..) = replay(&recorder);
+            let (changed, clock, _) = replay(&recorder);
             let asked = order.contains(kind) && told.chars().all(|one| order.contains(one));
-            assert!(told.chars().filter(|_| asked).all(|one| ask(&changed, one, other)), "{order}: {told}");
-            assert!(!asked || !ask(&changed, kind, word), "{order}: {kind} {word}");
+            assert!(told.chars().filter(|_| asked).all(|one| ask(&changed, &clock, one, other)), "{order}: {told}");
+            assert!(!asked || !ask(&changed, &clock, kind, word), "{order}: {kind} {word}");
         }
     }
 }
