@@ -185,7 +185,7 @@ fn a_date_in_words_is_one_value_whose_expression_finds_the_next_days_and_months(
         let found = minted([(&system(&text(one)), &system(&text(other)))], &[], &[], &[]);
         assert!(found.len() == 1 && found[0].looks_generated, "{one}: {found:?}");
         let expression = regex::Regex::new(found[0].expression.as_deref().expect("an expression")).expect("sound");
-        for date in [one, other, later].into_iter() {
+        for date in [one, other, later] {
             let value = expression.captures(&text(date)).map(|found| found[1].to_owned());
             assert_eq!(value.as_deref(), Some(date), "{expression}");
         }

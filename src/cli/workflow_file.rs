@@ -37,18 +37,18 @@ impl Below {
 
     /// Path of the workflow file, named after the project's folder: a repository may have several projects.
     fn path(&self) -> String {
-        self.repository.join(self.from_root()).display().to_string()
+        self.repository.join(self.path_below_root()).display().to_string()
     }
 
     /// The same path from the root.
-    fn from_root(&self) -> String {
+    fn path_below_root(&self) -> String {
         let name: String = self.folder.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '-' }).collect();
         format!(".github/workflows/ragcheck-{name}.yml")
     }
 
     /// The same path from the project's folder.
-    fn from_project(&self) -> String {
-        format!("{}{}", "../".repeat(self.folder.split('/').count()), self.from_root())
+    fn path_for_project(&self) -> String {
+        format!("{}{}", "../".repeat(self.folder.split('/').count()), self.path_below_root())
     }
 
     /// The workflow with its steps run in the project's folder.
@@ -63,7 +63,7 @@ impl Below {
 pub(super) fn placed(below: Option<&Below>, (path, text): (String, String)) -> (String, String) {
     match below {
         Some(below) if path == USUAL => (below.path(), below.in_folder(&text)),
-        Some(below) => (path, text.replace(USUAL, &below.from_project())),
+        Some(below) => (path, text.replace(USUAL, &below.path_for_project())),
         None => (path, text),
     }
 }

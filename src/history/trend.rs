@@ -108,10 +108,10 @@ impl Line {
         }
     }
 
-    /// The value at a point, `None` in it if that point got no answer; `None` if it did not measure it.
-    pub(crate) fn at(&self, point: usize) -> Option<Option<f64>> {
-        let value = self.values.iter().find(|(at, _)| *at == point).map(|(_, value)| Some(*value));
-        value.or_else(|| self.unanswered.contains(&point).then_some(None))
+    /// The value at a point, infinite if that point got no answer; `None` if it did not measure it.
+    pub(crate) fn at(&self, point: usize) -> Option<f64> {
+        let value = self.values.iter().find(|(at, _)| *at == point).map(|(_, value)| *value);
+        value.or_else(|| self.unanswered.contains(&point).then_some(f64::INFINITY))
     }
 
     /// The first and the last point that measured it.

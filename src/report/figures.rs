@@ -242,6 +242,7 @@ pub(super) fn together(text: &str) -> String {
 /// A value of a line of the history.
 pub(super) fn line_value(unit: Unit, value: f64) -> String {
     match unit {
+        _ if value.is_infinite() => "no answer".to_owned(),
         Unit::Rate => percent(value),
         Unit::Time => duration(value.round() as u64),
     }

@@ -21,21 +21,30 @@ pub(super) fn fit(completion: &mut Completion, body: &Value, messages: &[Message
     let question = messages.iter().rev().find(|message| message.role == Role::User);
     let words = Words { answer: &completion.text, query: question.map_or("", |message| &message.content) };
     let fitting = match schema {
-        Some(schema) => of_schema(schema, &words),
-        None => example(messages).map_or_else(|| json!({"answer": completion.text}), |one| said(one, &completion.text)),
+        Demanded::Schema(schema) => of_schema(schema, &words),
+        Demanded::Object => {
+            example(messages).map_or_else(|| json!({"answer": completion.text}), |one| said(one, &completion.text))
+        }
     };
     completion.text = fitting.to_string();
 }
 
-/// The demanded schema; `Some(None)` for any object.
-fn demanded(body: &Value) -> Option<Option<&Value>> {
+/// What a request demands its answer to be.
+enum Demanded<'b> {
+    Object,
+    Schema(&'b Value),
+}
+
+fn demanded(body: &Value) -> Option<Demanded<'_>> {
     let written = PLACES.iter().find_map(|at| body.pointer(at));
     if let Some(form) = written.filter(|form| form["type"].as_str().is_some_and(|kind| kind.starts_with("json"))) {
-        return Some(SCHEMAS.iter().find_map(|at| form.pointer(at)).filter(|schema| schema.is_object()));
+        let schema = SCHEMAS.iter().find_map(|at| form.pointer(at)).filter(|schema| schema.is_object());
+        return Some(schema.map_or(Demanded::Object, Demanded::Schema));
     }
     let gemini = body.get("generationConfig")?;
     let schema = ["responseJsonSchema", "responseSchema"].iter().find_map(|name| gemini.get(*name));
-    (schema.is_some() || gemini["responseMimeType"] == "application/json").then_some(schema)
+    let is_object = gemini["responseMimeType"] == "application/json";
+    schema.map(Demanded::Schema).or_else(|| is_object.then_some(Demanded::Object))
 }
 
 /// The object that the instructions, or else the user's words, show as an example.

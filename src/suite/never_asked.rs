@@ -16,13 +16,12 @@ pub(super) fn never_asked<'p>(
     let judged = plan.scenarios.iter().enumerate().filter(|(_, one)| judged.contains(&one.name));
     let silent = judged.flat_map(|(index, one)| {
         let (agent, asked) = (one.agent.as_ref(), opened.agents.asked(index));
-        let of_agent = agent.zip(asked).into_iter().flat_map(move |(agent, asked)| {
+        agent.zip(asked).into_iter().flat_map(move |(agent, asked)| {
             let unasked = agent.services.iter().filter(move |(name, service)| {
                 service.http.is_some() && !service.optional && !asked.contains(name.as_str())
             });
             unasked.map(move |(name, _)| (one.name.as_str(), agent, name.as_str()))
-        });
-        of_agent
+        })
     });
     silent.collect()
 }

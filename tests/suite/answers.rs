@@ -53,7 +53,8 @@ fn an_estimate_says_of_each_criterion_what_decides_it() {
         (time["units"].as_f64(), time["needed"].as_u64(), time["trials"].as_u64()),
         (Some(24.0), Some(124), Some(124))
     );
-    assert!(time["difference"].as_f64().is_some_and(|seen| seen > 0.05 && seen < 1.0), "{time}");
+    // At the level of one of ten required rows, eight cases can show nothing, however many trials they have.
+    assert_eq!((time["cases"].as_u64(), time["difference"].as_f64()), (Some(8), None), "{time}");
     let text = project.run(&["list", "scenarios/knowledge.yaml", "--estimate"]).stdout;
     assert!(text.contains("124 without a failure decide it, about 124 trials like these"), "{text}");
     let unmeasured =

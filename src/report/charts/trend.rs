@@ -47,7 +47,7 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
     };
     let dense = if line.values.len() > 60 { " dense" } else { "" };
     let mut svg = format!("<svg class=\"trend{dense}\" height=\"{HEIGHT:.0}\"><title>");
-    let shown = |value: Option<f64>| value.map_or_else(|| "no answer".to_owned(), |seen| line_value(line.unit, seen));
+    let shown = |value: f64| line_value(line.unit, value);
     let ends = line.ends().and_then(|(first, last)| line.at(first).zip(line.at(last)));
     if let Some((first, newest)) = ends.map(|(first, last)| (shown(first), shown(last))) {
         let number = crate::trace::text::plural(line.values.len() + line.unanswered.len(), "point");

@@ -371,7 +371,7 @@ mod tests {
             assert_eq!(row[7], trial.verdict.as_str());
             let rests = if trial.verdict == crate::gate::Verdict::Error { "" } else { "REPLAYED, recorded from " };
             assert!(row[26].starts_with(rests), "{row:?}");
-            assert_eq!(row[25], if rests.is_empty() { "" } else { "2026-11-21" }, "{row:?}");
+            assert_eq!(row[25], if row[26].is_empty() { "" } else { "2026-11-21" }, "{row:?}");
             assert!(!row.iter().any(|cell| cell.starts_with(['=', '@', '\t', '\r'])), "{row:?}");
         }
     }

@@ -71,7 +71,8 @@ fn missed_targets(series: &Series) -> Option<String> {
     };
     let missed: Vec<String> = series.lines.iter().filter(missed).map(shown).collect();
     let missed = (!missed.is_empty()).then(|| format!("Target missed in the latest run: {}", listed(&missed, NAMED)));
-    let open: Vec<String> = series.lines.iter().filter(|line| line.at(last) == Some(None)).map(name).collect();
+    let open: Vec<String> =
+        series.lines.iter().filter(|line| line.at(last).is_some_and(f64::is_infinite)).map(name).collect();
     let open = (!open.is_empty()).then(|| format!("No answer in the latest run: {}", listed(&open, NAMED)));
     let both: Vec<String> = missed.into_iter().chain(open).collect();
     (!both.is_empty()).then(|| both.join(". "))
@@ -79,7 +80,7 @@ fn missed_targets(series: &Series) -> Option<String> {
 
 /// A value of a line at a point that measured it.
 fn seen_at(line: &Line, point: usize) -> Option<String> {
-    line.at(point).map(|value| value.map_or_else(|| "no answer".to_owned(), |value| line_value(line.unit, value)))
+    line.at(point).map(|value| line_value(line.unit, value))
 }
 
 /// How many points of a line got no answer; empty if all did.

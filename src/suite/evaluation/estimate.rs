@@ -91,7 +91,8 @@ pub(crate) fn estimate(opened: &Opened, plan: &Plan) -> Estimate {
     }
     let (mut recorded, mut alike, mut bounded) = (Requests::default(), Requests::default(), Requests::default());
     // Cases not seen yet are no other ones where they repeat an earlier one.
-    let first = (plan.criteria.estimand == Estimand::Population).then(|| plan.first_alike()).unwrap_or_default();
+    let is_population = plan.criteria.estimand == Estimand::Population;
+    let first = if is_population { plan.first_alike() } else { BTreeMap::new() };
     let mut repetitions: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for ((trial, counted), turns) in plan.trials.iter().zip(&counted).zip(&turns) {
         if trial.lane.arm == Arm::Main {

@@ -110,9 +110,10 @@ fn open(pieces: Vec<Bytes>, left: bool) -> Body {
 /// A whole response. One to a request for the headers alone (HEAD) tells the length of the body that it does not hold.
 pub(super) fn relayed(response: &HttpResponse, of_head: bool) -> Response {
     let status = status(response);
-    let relayed = match broke_off(response) {
-        true => broken_off(status, response.body.clone()),
-        false => (status, body(response)).into_response(),
+    let relayed = if broke_off(response) {
+        broken_off(status, response.body.clone())
+    } else {
+        (status, body(response)).into_response()
     };
     let mut relayed = with_headers(relayed, response);
     let length = response.header("content-length").filter(|_| of_head && response.body.is_empty());
