@@ -12,12 +12,11 @@ static DATES: LazyLock<Regex> = LazyLock::new(|| {
     let weekday = r"(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?\.?,?\s)?";
     let month = "(?:Jan(?:uary?)?|Feb(?:ruary?)?|Mar(?:ch)?|März|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli|Aug(?:ust)?|\
                  Sept?(?:ember)?|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?)";
-    let (day, year, name) = (r"\d{1,2}(?:st|nd|rd|th|\.)?", r"(?:19|20)\d{2}", r"\p{L}{3,12}");
+    let (day, year) = (r"\d{1,2}(?:st|nd|rd|th|\.)?", r"(?:19|20)\d{2}");
     let time = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s?[AaPp]\.?[Mm]\b\.?)?";
-    // A month that is not known here stands beside a year.
     Regex::new(
         &format!(
-            r"\b(?:{weekday}(?:{day}\s(?:of\s|de\s)?{name}\.?,?\s(?:of\s|de\s)?{year}|{name}\.?\s{day},?\s{year}
+            r"\b(?:{weekday}(?:{day}\s(?:of\s|de\s)?{month}\.?,?\s(?:of\s|de\s)?{year}|{month}\.?\s{day},?\s{year}
           |{month}\b\.?\s{day}(?:,?\s{year})?|{day}\s(?:of\s)?{month}\b\.?
           |\d{{1,2}}/\d{{1,2}}/{year}|{year}/\d{{1,2}}/\d{{1,2}}|\d{{1,2}}\.\d{{1,2}}\.{year})\b
           (?:(?:,|\.|\s[-–])?\s(?:\p{{L}}{{1,3}}\s)?{time}(?:\s(?:GMT|UTC)[+-]\d{{4}})?(?:\s{year}\b)?)?
@@ -31,39 +30,7 @@ static DATES: LazyLock<Regex> = LazyLock::new(|| {
 /// The words of two texts, each date as one; `None` if the texts differ in what is between them.
 pub(super) fn joined<'t>(before: &'t str, now: &'t str) -> Option<(Vec<Word<'t>>, Vec<Word<'t>>)> {
     let (ours, theirs) = (with_dates(before), with_dates(now));
-    if !is_aligned((&ours, before), (&theirs, now)) {
-        return None;
-    }
-    // Weekdays of any language stand beside a date, and differ with it.
-    let differs = |place: usize| ours[place].1 != theirs[place].1;
-    let named = |place: usize| {
-        let letters = |word: &str| word.chars().count() > 1 && word.chars().all(char::is_alphabetic);
-        differs(place) && letters(ours[place].1) && letters(theirs[place].1)
-    };
-    let near = |place: usize| {
-        let gap = &before[ours[place].0 + ours[place].1.len()..ours[place + 1].0];
-        !gap.contains('\n') && gap.chars().count() <= 2
-    };
-    let (mut left, mut right): (Vec<Word<'t>>, Vec<Word<'t>>) = (Vec::new(), Vec::new());
-    let mut place = 0;
-    while place < ours.len() {
-        let mut last = place;
-        let dated = |place: usize| place < ours.len() && differs(place) && is_date(ours[place].1);
-        if named(place) && dated(place + 1) && near(place) {
-            last += 1;
-        }
-        if dated(last) && last + 1 < ours.len() && named(last + 1) && near(last) {
-            last += 1;
-        }
-        let whole = |words: &[Word<'t>], text: &'t str| {
-            let (begin, (from, word)) = (words[place].0, words[last]);
-            (begin, &text[begin..from + word.len()])
-        };
-        left.push(whole(&ours, before));
-        right.push(whole(&theirs, now));
-        place = last + 1;
-    }
-    Some((left, right))
+    is_aligned((&ours, before), (&theirs, now)).then_some((ours, theirs))
 }
 
 /// Whether two texts are the same between their words.
@@ -93,16 +60,6 @@ fn with_dates(text: &str) -> Vec<Word<'_>> {
         found.splice(first..=last, [(begin, &text[begin..end])]);
     }
     found
-}
-
-/// Whether a word is a date: in several parts, or as in `2026-11-28`.
-fn is_date(word: &str) -> bool {
-    let iso = || {
-        let parts: Vec<usize> =
-            word.splitn(3, '-').map(|part| part.chars().take_while(char::is_ascii_digit).count()).collect();
-        parts == [4, 2, 2]
-    };
-    is_joined(word) || iso()
 }
 
 /// Whether a word is several.

@@ -7,7 +7,7 @@ use super::exchange::{Cassette, StoredRequest};
 use super::keys;
 use super::layout::Layout;
 use super::pool::Taken;
-use super::reordered::as_recorded;
+use super::reordered::in_recorded_order;
 use super::word_diff::printable;
 use crate::platform::secrets::{MARK, Redactor};
 use serde_json::Value;
@@ -90,7 +90,7 @@ pub(crate) fn explain(
         return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);
     };
     let ordinal = cassette.exchanges[index].ordinal;
-    let ordered = as_recorded(&now, &nearest.body, redactor);
+    let ordered = in_recorded_order(&now, &nearest.body, redactor);
     let is_reordered_json = ordered.is_some();
     let now = ordered.unwrap_or(now);
     let mut found = differences(layout, &nearest.body, &now);

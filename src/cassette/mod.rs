@@ -60,7 +60,7 @@ pub(crate) use miss::{Explanation, Missed, explain};
 pub use pool::Pool;
 pub(crate) use pool::Taken;
 pub(crate) use rekey::{RekeyProblem, Rekeyed};
-pub(crate) use reordered::{as_recorded, is_recorded_as};
+pub(crate) use reordered::in_recorded_order;
 pub(crate) use scan::{Find, scan};
 pub(crate) use shape::{Change, Shape};
 pub use stopping::StoppingDesign;

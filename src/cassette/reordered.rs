@@ -1,26 +1,20 @@
-//! Texts that differ from the recorded ones by chance alone. Maps of many languages have their members in another order in each
-//! process, and so has what an agent writes from them, such as the result of a tool. A key is redacted in every request of a
-//! recording, while a replay learns it from the request that has it in the place of a key.
+//! JSON within texts: maps of many languages have their members in another order in each process, and so has what an agent
+//! writes from them, such as the result of a tool.
 
 use crate::platform::distinct_json::Distinct;
-use crate::platform::secrets::{MARK, Redactor};
+use crate::platform::secrets::Redactor;
 use serde_json::Value;
 
-/// Beginning of the names of keys that requests tell.
-const OF_REQUEST: &str = "agent's ";
-/// A redacted value with fewer letters may be anything.
-const SHORTEST_KEY: usize = 8;
-
-/// The body `now` with each text as `recorded` has it, where the two differ in the order of members of JSON alone, or in keys
-/// that are not known yet; `None` if no text does.
-pub(crate) fn as_recorded(now: &Value, recorded: &Value, redactor: &Redactor) -> Option<Value> {
+/// The body `now` with each text of JSON as `recorded` has it, where the two differ in the order of members alone; `None` if no
+/// text does.
+pub(crate) fn in_recorded_order(now: &Value, recorded: &Value, redactor: &Redactor) -> Option<Value> {
     match (now, recorded) {
-        (Value::String(text), Value::String(known)) if text != known => {
-            let is_same = is_document(known) && is_reordered(known, &redactor.redact(text));
-            (is_same || is_recorded_as(text, known, redactor)).then(|| recorded.clone())
+        (Value::String(text), Value::String(known)) if text != known && is_document(known) => {
+            let is_same = is_reordered(known, &redactor.redact(text));
+            is_same.then(|| recorded.clone())
         }
         (Value::Array(items), Value::Array(known)) => {
-            let ordered = |(place, (item, known)): (usize, _)| Some((place, as_recorded(item, known, redactor)?));
+            let ordered = |(place, (item, known)): (usize, _)| Some((place, in_recorded_order(item, known, redactor)?));
             let changed: Vec<(usize, Value)> = (0..).zip(items.iter().zip(known)).filter_map(ordered).collect();
             (!changed.is_empty()).then(|| {
                 let mut items = items.clone();
@@ -32,7 +26,7 @@ pub(crate) fn as_recorded(now: &Value, recorded: &Value, redactor: &Redactor) ->
         }
         (Value::Object(members), Value::Object(known)) => {
             let ordered =
-                |(name, item): (&String, _)| Some((name.clone(), as_recorded(item, known.get(name)?, redactor)?));
+                |(name, item): (&String, _)| Some((name.clone(), in_recorded_order(item, known.get(name)?, redactor)?));
             let changed: Vec<(String, Value)> = members.iter().filter_map(ordered).collect();
             (!changed.is_empty()).then(|| {
                 let mut members = members.clone();
@@ -42,48 +36,6 @@ pub(crate) fn as_recorded(now: &Value, recorded: &Value, redactor: &Redactor) ->
         }
         _ => None,
     }
-}
-
-/// Whether a text is the recorded one but for what looks like a key where that was redacted by a name which no request so far
-/// has told.
-pub(crate) fn is_recorded_as(now: &str, recorded: &str, redactor: &Redactor) -> bool {
-    if !recorded.contains(MARK) || now == recorded {
-        return false;
-    }
-    let clean = redactor.redact(now);
-    let (mut rest, mut parts) = (&*clean, recorded.split(MARK));
-    let Some(after) = rest.strip_prefix(parts.next().unwrap_or_default()) else { return false };
-    rest = after;
-    let mut parts = parts.peekable();
-    while let Some(part) = parts.next() {
-        let Some((name, text)) = part.split_once(']') else { return false };
-        let mark = format!("{MARK}{name}]");
-        if let Some(after) = rest.strip_prefix(&*mark).and_then(|rest| rest.strip_prefix(text)) {
-            rest = after;
-            continue;
-        }
-        let place = match parts.peek() {
-            None => rest.strip_suffix(text).map(str::len),
-            Some(_) if text.is_empty() => None,
-            Some(_) => rest.find(text),
-        };
-        // Keys of known forms are redacted now too.
-        let is_untold = name.starts_with(OF_REQUEST) && !redactor.knows(name);
-        let Some(place) = place.filter(|place| is_untold && may_be_key(&rest[..*place])) else { return false };
-        rest = &rest[place + text.len()..];
-    }
-    rest.is_empty()
-}
-
-/// Whether something that was redacted may be a key: one word with digits, or a key by another name.
-fn may_be_key(text: &str) -> bool {
-    let is_mark =
-        text.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(']')).is_some_and(|name| !name.contains(']'));
-    is_mark
-        || text.len() >= SHORTEST_KEY
-            && text.contains(|letter: char| letter.is_ascii_digit())
-            && !text
-                .contains(|letter: char| letter.is_whitespace() || letter.is_control() || "/&?=\"<>{}".contains(letter))
 }
 
 /// Whether a text may be a JSON object or list.
@@ -130,7 +82,7 @@ mod tests {
     use serde_json::json;
 
     fn ordered(now: &Value, recorded: &Value) -> Option<Value> {
-        as_recorded(now, recorded, &Redactor::default())
+        in_recorded_order(now, recorded, &Redactor::default())
     }
 
     #[test]
@@ -176,11 +128,11 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_a_secret_is_compared_as_it_was_recorded() {
+    fn a_text_with_a_secret_is_compared_as_it_win_recorded_order() {
         let redactor = Redactor::new([("KEY".to_owned(), "hunter2hunter2".to_owned())]);
         let recorded = json!({"said": r#"{"key":"[redacted:KEY]","n":2}"#});
         let now = json!({"said": r#"{"n":2,"key":"hunter2hunter2"}"#});
-        assert_eq!(as_recorded(&now, &recorded, &redactor), Some(recorded));
+        assert_eq!(in_recorded_order(&now, &recorded, &redactor), Some(recorded));
     }
 
     proptest! {

@@ -293,7 +293,7 @@ fn show(done: &FinishedRun, options: &RunOptions, format: Detail, typed: Option<
         again.filter(|_| matches!(format, Detail::Brief | Detail::Whole) && !report::resumes(&done.evaluated.view()))
     {
         output::result(&format!(
-            "run again: {again}\n           a judged trial keeps its first draw: this decides trials in ERROR alone\n"
+            "run again: {again}\n           a judged trial keeps its first draw: this decides only those without a verdict\n"
         ));
     }
 }

@@ -302,7 +302,7 @@ mod tests {
                     let noise = (place * 37 + lost * 11) % 19;
                     case.turn_us = Some(1_000_000 + if second { noise * 25_000 } else { 200_000 });
                     let mut units = case.repetitions[super::super::CASES].clone();
-                    for one in units.iter_mut() {
+                    for one in &mut units {
                         one.successes = u64::from(!second || place >= lost / 4);
                     }
                     (0..5).for_each(|key| drop(case.repetitions.insert(format!("C{key}"), units.clone())));

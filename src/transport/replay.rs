@@ -166,7 +166,7 @@ impl ReplayTransport {
         {
             return Ok(Found { index, exchange, body: None });
         }
-        if let Some(found) = self.find_as_recorded(request.service, canonical, &redactor) {
+        if let Some(found) = self.find_reordered(request.service, canonical, &redactor) {
             return Ok(found);
         }
         let explained = cassette::explain(
@@ -194,22 +194,15 @@ impl ReplayTransport {
         Err(TransportError::Miss(Box::new(Miss { message, cause, detail })))
     }
 
-    /// An exchange whose request is this one but for the order of members of JSON within texts, and for keys that only a
-    /// later request tells: it has the recorded key once they are as recorded.
-    fn find_as_recorded(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> Option<Found<'_>> {
+    /// An exchange whose request is this one but for the order of members of JSON within texts: it has the recorded key once
+    /// they are in the recorded order.
+    fn find_reordered(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> Option<Found<'_>> {
         let recorded = self.requests.get_or_init(|| self.cassette.requests());
         self.pool.unused().into_iter().find_map(|index| {
             let exchange = self.cassette.exchanges.get(index).filter(|one| one.service == service.as_str())?;
             let before = recorded.get(index)?;
-            let body = cassette::as_recorded(request.body, &before.body, redactor);
-            let path = request.redacted_path(redactor);
-            let path = cassette::is_recorded_as(&path, &before.path, redactor).then_some(&before.path);
-            if body.is_none() && path.is_none() {
-                return None;
-            }
-            let body = body.unwrap_or_else(|| request.body.clone());
-            let path = path.map_or(request.path, String::as_str);
-            let key = Keys::default().of(Request { body: &body, path, ..request }, redactor);
+            let body = cassette::in_recorded_order(request.body, &before.body, redactor)?;
+            let key = Keys::default().of(Request { body: &body, ..request }, redactor);
             if key != exchange.key {
                 return None;
             }

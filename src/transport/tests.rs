@@ -120,7 +120,8 @@ fn with_key(kind: char, key: &str) -> HttpRequest {
 }
 
 #[tokio::test]
-async fn a_key_is_redacted_in_each_request_of_a_lane_whichever_told_it_and_a_replay_with_another_key_finds_each() {
+async fn a_key_is_redacted_in_each_request_of_a_lane_and_a_replay_with_another_key_finds_those_behind_the_one_that_tells_it()
+ {
     let server = MockServer::start().await;
     Mock::given(wiremock::matchers::any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
     let (key, other) = ("intKEY0a1b2c3d4e5f6g7h8", "ciKEY99z8y7x6w5v4u3t2s1r");
@@ -138,18 +139,15 @@ async fn a_key_is_redacted_in_each_request_of_a_lane_whichever_told_it_and_a_rep
         let ask = |replay: &ReplayTransport, clock: &VirtualClock, kind, key: &str| {
             block_on(clock, replay.send(with_key(kind, key))).expect("no deadlock").is_ok()
         };
+        // Until a request has told the key, any word may stand in its place: such a lane is a miss.
+        let is_told = order.starts_with(['h', 'q']);
+        let found = order.chars().all(|kind| ask(&again, &clock, kind, other));
+        assert_eq!(found, is_told, "{order}");
+        let (changed, clock, _) = replay(&recorder);
         for kind in order.chars() {
-            assert!(ask(&again, &clock, kind, other), "{order}: {kind}");
-        }
-        assert_eq!(again.unused(), Vec::<String>::new(), "{order}");
-        // What is no key, or not the one that a request told, is another request.
-        for (told, kind, word) in
-            [("", 'p', "undefined"), ("", 't', "none of my 12 keys"), ("h", 'p', "ciKEY00a1b2c3d4")]
-        {
-            let (changed, clock, _) = replay(&recorder);
-            let asked = order.contains(kind) && told.chars().all(|one| order.contains(one));
-            assert!(told.chars().filter(|_| asked).all(|one| ask(&changed, &clock, one, other)), "{order}: {told}");
-            assert!(!asked || !ask(&changed, &clock, kind, word), "{order}: {kind} {word}");
+            let tells = matches!(kind, 'h' | 'q');
+            let found = ask(&changed, &clock, kind, if tells { other } else { "ciKEY00a1b2c3d4" });
+            assert!(tells || !found, "{order}: {kind}");
         }
     }
 }

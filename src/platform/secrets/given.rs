@@ -8,8 +8,8 @@ use percent_encoding::percent_decode_str;
 /// Words of a header's name that mark its value as one that proves who asks.
 const WORDS: [&str; 9] = ["token", "auth", "authorization", "session", "jwt", "secret", "apikey", "csrf", "xsrf"];
 /// Words in names of headers and cookies that say who asks, how, or where there is more.
-const OF_OTHERS: [&str; 11] =
-    ["page", "next", "cursor", "continuation", "realm", "user", "username", "method", "type", "scheme", "expires"];
+const OF_OTHERS: [&str; 9] =
+    ["page", "cursor", "continuation", "realm", "username", "method", "type", "scheme", "expires"];
 /// What the name of a cookie like a session's has in it: `AuthToken`, `XSRF-TOKEN`.
 const OF_SESSIONS: [&str; 5] = ["token", "auth", "jwt", "csrf", "xsrf"];
 /// Attributes of a cookie that a recording keeps.
@@ -60,8 +60,16 @@ pub(crate) fn cookies(header: &str) -> impl Iterator<Item = String> {
 fn names_session(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    // `user_session` and `next-auth.session-token` are sessions, `auth_user_id` is none.
-    lower.contains("sess") || lower.ends_with("sid") || has(&OF_SESSIONS) && !has(&OF_OTHERS)
+    let is_other = has(&OF_OTHERS) || is_beside_secret(&lower, &OF_SESSIONS);
+    lower.contains("sess") || lower.ends_with("sid") || has(&OF_SESSIONS) && !is_other
+}
+
+/// Whether a name in lower case, with one of these words, is that of a user or of the next page all the same: `auth-user-id`,
+/// `next-token`, but not `user-token` and `next-auth-token`.
+fn is_beside_secret(name: &str, words: &[&str]) -> bool {
+    let secret = words.iter().filter_map(|word| name.rfind(word)).max();
+    let is_next = |mark: &str| name.contains(&format!("next{mark}token"));
+    name.rfind("user") > secret || ["", "-", "_"].into_iter().any(is_next)
 }
 
 /// A `Set-Cookie` with a placeholder as its value and the attributes that are known. A date on which it would end while the
@@ -87,6 +95,7 @@ fn is_token(name: &str) -> bool {
     name != "mcp-session-id"
         && words().any(|word| WORDS.contains(&word))
         && !words().any(|word| OF_OTHERS.contains(&word))
+        && !is_beside_secret(name, &WORDS)
 }
 
 fn is_long(value: &str) -> bool {
@@ -125,6 +134,8 @@ mod tests {
             ("www-authenticate", "Basic realm=\"the library\"", Some("Basic realm=\"the library\"")),
             ("www-authenticate", "Negotiate", Some("Negotiate")),
             ("x-auth-user-id", "abc", None),
+            ("x-user-token", "abc", Some("[redacted:x-user-token]")),
+            ("x-next-auth-token", "abc", Some("[redacted:x-next-auth-token]")),
             ("x-pagerduty-token", "abc", Some("[redacted:x-pagerduty-token]")),
             ("x-next-page-token", "abc", None),
             ("x-amz-next-token", "abc", None),
@@ -152,8 +163,8 @@ mod tests {
         let wanted = [("cookie", "c2Vzc2lvbi0xMjM0"), ("x-auth-token", "eyJ0b2tlbiI6MX0")];
         assert_eq!(known, wanted.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let sent = "theme=dark-mode-2026; connect.sid=s%3AEnc0ded1.abc; tenant=acme-2024-eu; auth_method=password-2024; auth_user_id=customer-00123; \
-            next-auth.session-token=eyJuZXh0IjoxfQ; user_session=Wm9lIHdhcyBoZXJlIDE";
-        let wanted = ["s%3AEnc0ded1.abc", "s:Enc0ded1.abc", "eyJuZXh0IjoxfQ", "Wm9lIHdhcyBoZXJlIDE"];
+            next-auth.session-token=eyJuZXh0IjoxfQ; user_session=Wm9lIHdhcyBoZXJlIDE; user_token=ck7SECRETck7Q";
+        let wanted = ["s%3AEnc0ded1.abc", "s:Enc0ded1.abc", "eyJuZXh0IjoxfQ", "Wm9lIHdhcyBoZXJlIDE", "ck7SECRETck7Q"];
         assert_eq!(cookies(sent).collect::<Vec<_>>(), wanted);
     }
 }

@@ -100,11 +100,6 @@ impl Redactor {
         self
     }
 
-    /// Whether it knows a secret by that name.
-    pub(crate) fn knows(&self, name: &str) -> bool {
-        self.secrets.iter().any(|secret| secret.name == name)
-    }
-
     /// Whether both know the same secrets, in the same order.
     pub(crate) fn knows_the_same_as(&self, other: &Self) -> bool {
         let same = |(a, b): (&Secret, &Secret)| a.name == b.name && a.value == b.value;
