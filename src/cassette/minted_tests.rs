@@ -170,14 +170,10 @@ fn a_date_in_words_is_one_value_whose_expression_finds_the_next_days_and_months(
         ("11/28/2026", "12/1/2026", "1/10/2027"),
         ("11/28/2026, 11:58:00 PM", "11/29/2026, 9:12:44 AM", "1/1/2027, 12:00:00 PM"),
         ("28. November 2026", "1. Dezember 2026", "12. Mai 2027"),
-        ("Samstag, 28. November 2026", "Sonntag, 29. November 2026", "Dienstag, 1. März 2027"),
-        ("samedi 28 novembre 2026", "dimanche 29 novembre 2026", "mardi 1 août 2027"),
-        ("28 de noviembre de 2026", "29 de noviembre de 2026", "1 de mayo de 2027"),
         ("Sat Nov 28 2026 11:58 PM", "Sun Nov 29 2026 9:12 AM", "Tue Dec 1 2026 10:00 AM"),
         ("Sat Nov 28 2026 23:58:02 GMT+0000", "Sun Nov 29 2026 09:12:44 GMT+0000", "Tue Dec 01 2026 10:00:00 GMT+0100"),
         ("Sat, 28 Nov 2026 23:58:02", "Sun, 29 Nov 2026 09:12:44", "Tue, 01 Dec 2026 10:00:00"),
         ("Sat Nov 28 23:58:02 2026", "Sun Nov 29 09:12:44 2026", "Tue Dec 11 10:00:00 2026"),
-        ("2026-11-28, Saturday", "2026-11-29, Sunday", "2026-12-01, Tuesday"),
         ("11:58 PM", "9:12 AM", "12:00 PM"),
         ("Nov. 28th, 2026 at 23:58", "Nov. 29th, 2026 at 9:12", "May 1st, 2027 at 10:00"),
     ] {
@@ -189,6 +185,17 @@ fn a_date_in_words_is_one_value_whose_expression_finds_the_next_days_and_months(
             let value = expression.captures(&text(date)).map(|found| found[1].to_owned());
             assert_eq!(value.as_deref(), Some(date), "{expression}");
         }
+    }
+}
+
+#[test]
+fn a_word_beside_a_date_is_no_part_of_it() {
+    for (one, other) in [
+        ("refund allowed 2026-11-28", "refund denied 2026-11-29"),
+        ("We have 12 tickets 2026 left", "We have 14 places 2026 left"),
+    ] {
+        let found = minted([(&system(one), &system(other))], &[], &[], &[]);
+        assert!(found.iter().all(|one| !one.looks_generated || !one.value.contains(' ')), "{found:?}");
     }
 }
 
