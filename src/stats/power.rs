@@ -232,9 +232,16 @@ mod tests {
             for n in [6_u64, 8, 9, 10, 12, 15, 30].into_iter().filter(|n| *n >= fewest_cases(level)) {
                 let shift = smallest_visible_shift(n, 0.8, level).expect("enough");
                 let mut seen = 0;
+                let mut drawn =
+                    || -> Vec<f64> { (0..n).map(|_| normal_quantile(rng.random_range(1e-9..1.0))).collect() };
                 for _ in 0..RUNS {
-                    let values = (0..n).map(|_| shift + normal_quantile(rng.random_range(1e-9..1.0)));
-                    seen += u32::from(shift_p(&values.collect::<Vec<_>>()).is_some_and(|p| p <= level));
+                    // The deviation is estimated from values of another comparison.
+                    let before = drawn();
+                    let mean = before.iter().sum::<f64>() / n as f64;
+                    let squares: f64 = before.iter().map(|value| (value - mean).powi(2)).sum();
+                    let shift = shift * (squares / (n as f64 - 1.0)).sqrt();
+                    let values: Vec<f64> = drawn().iter().map(|value| value + shift).collect();
+                    seen += u32::from(shift_p(&values).is_some_and(|p| p <= level));
                 }
                 assert!((0.76..0.90).contains(&(f64::from(seen) / f64::from(RUNS))), "{n} {level}: {shift} {seen}");
             }
