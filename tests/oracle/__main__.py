@@ -126,8 +126,8 @@ def differing(row, mine):
     for column in ("family", "gated") if taken else ("cases", "better", "worse", "finding", "family", "gated"):
         if str(mine.get(column)).lower() != row[column].lower():
             yield f"{column}: {row[column]} in the table, {mine.get(column)} here"
-    figures = ("a", "b", "difference", "low", "high", "p", "p_adjusted", "level", "visible")
-    for column in figures[-3:-1] if taken else figures:
+    figures = ("a", "b", "difference", "low", "high", "p", "p_adjusted", "level")
+    for column in figures[-2:] if taken else figures:
         value = mine.get(column)
         if mine.get("drawn") and column in ("low", "high") and value is not None:
             # The exact test at a drawn end: its probability is that of the level, up to the error of 9,999 draws.
