@@ -33,20 +33,18 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
         if medians.is_empty() {
             continue;
         }
-        let is_open = |side: fn(&(u64, u64)) -> u64| medians.iter().any(|both| side(both) == u64::MAX);
-        let mean = |side: fn(&(u64, u64)) -> u64| {
-            // A time of 0 has no logarithm: the clock's own step stands for it.
-            let logs: f64 = medians.iter().map(|both| (side(both).max(1) as f64).ln()).sum();
-            if is_open(side) { f64::INFINITY } else { logs / medians.len() as f64 }
-        };
-        let (one, other) = (mean(|(a, _)| *a), mean(|(_, b)| *b));
-        found.unanswered += u64::from(one.is_infinite() || other.is_infinite());
-        found.ratios.push(match (one.is_infinite(), other.is_infinite()) {
-            (true, true) => 0.0,
-            (true, false) => -NO_ANSWER,
-            (false, true) => NO_ANSWER,
-            (false, false) if (other - one).abs() < 1e-12 => 0.0,
-            (false, false) => other - one,
+        // A time of 0 has no logarithm: the clock's own step stands for it.
+        let log = |micros: u64| if micros == u64::MAX { f64::INFINITY } else { (micros.max(1) as f64).ln() };
+        let mean = |logs: f64| logs / medians.len() as f64;
+        let one = mean(medians.iter().map(|(a, _)| log(*a)).sum());
+        let other = mean(medians.iter().map(|(_, b)| log(*b)).sum());
+        let ratio = other - one;
+        found.unanswered += u64::from(!ratio.is_finite());
+        found.ratios.push(match ratio {
+            // Of two sides without an answer, none is slower.
+            _ if ratio.is_nan() || ratio.abs() < 1e-12 => 0.0,
+            _ if ratio.is_infinite() => NO_ANSWER.copysign(ratio),
+            _ => ratio,
         });
         ours.push(one.exp() / 1e6);
         theirs.push(other.exp() / 1e6);
@@ -86,7 +84,7 @@ impl Times {
 
     /// How much longer B takes, as a share of A's time (Hodges and Lehmann): 0.1 is ten per cent slower.
     pub(super) fn change(&self) -> Option<f64> {
-        hodges_lehmann(&self.ratios, 0.05).map(|found| found.value.exp_m1())
+        hodges_lehmann(&self.ratios, 0.05).map(|found| found.value.exp_m1().min(MOST))
     }
 
     /// The interval of the change at the two-sided level `alpha`.
