@@ -26,7 +26,7 @@ use crate::trial::run::interrupted;
 use crate::trial::{self, Finished, Opened, Strike, Trial, TrialMode, external};
 use cells::fitting;
 use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -70,12 +70,11 @@ impl Suite {
         let threads = threads.map_err(|why| SuiteError::Stopped(io::Error::other(why)))?;
         let (mode, progress) = (options.mode, &*options.progress);
         let matrix = Matrix { opened, examiner, runtime, mode, strikes, ended, progress };
-        let of = |planned: &PlannedTrial| (planned.id.clone(), matrix.of_trial(opened.trial(&plan, planned)));
         options.progress.begin(trials.len(), &opened.budget);
-        let mut cells: BTreeMap<_, _> = threads.install(|| matrix.each(&trials, of)).into_iter().collect();
+        let of = |planned: &PlannedTrial| matrix.of_trial(opened.trial(&plan, planned));
         let mut found = FaultMatrix::default();
-        for planned in &trials {
-            match cells.remove(&planned.id).flatten() {
+        for cells in threads.install(|| matrix.each(&trials, of)) {
+            match cells {
                 Some((cells, simulated)) => {
                     found.struck += 1;
                     found.simulated += usize::from(simulated);
