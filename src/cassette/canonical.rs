@@ -27,7 +27,7 @@ pub struct Request<'a> {
 
 impl Request<'_> {
     /// The path as stored in a cassette.
-    pub(crate) fn redacted_path(&self, redactor: &Redactor) -> String {
+    pub(super) fn redacted_path(&self, redactor: &Redactor) -> String {
         let Profile { layout, .. } = self.profile;
         redactor.redact_path(self.path, layout.is_of_model())
     }

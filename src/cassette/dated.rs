@@ -27,14 +27,15 @@ static DATES: LazyLock<Regex> = LazyLock::new(|| {
     .expect("an expression")
 });
 
-/// The words of two texts, each date as one; `None` if the texts differ in what is between them.
-pub(super) fn joined<'t>(before: &'t str, now: &'t str) -> Option<(Vec<Word<'t>>, Vec<Word<'t>>)> {
-    let (ours, theirs) = (with_dates(before), with_dates(now));
-    is_aligned((&ours, before), (&theirs, now)).then_some((ours, theirs))
+/// The words of two texts that are the same between their words, each date as one if they are so then; `None` of other texts.
+pub(super) fn aligned<'t>(before: &'t str, now: &'t str) -> Option<(Vec<Word<'t>>, Vec<Word<'t>>)> {
+    let ways: [fn(&str) -> Vec<Word<'_>>; 2] = [with_dates, words];
+    let mut split = ways.into_iter().map(|way| (way(before), way(now)));
+    split.find(|(ours, theirs)| is_aligned((ours, before), (theirs, now)))
 }
 
 /// Whether two texts are the same between their words.
-pub(super) fn is_aligned((ours, before): (&[Word<'_>], &str), (theirs, now): (&[Word<'_>], &str)) -> bool {
+fn is_aligned((ours, before): (&[Word<'_>], &str), (theirs, now): (&[Word<'_>], &str)) -> bool {
     let between = |words: &[Word<'_>], text: &str| -> Vec<String> {
         let mut ends = 0;
         let gaps = words.iter().map(|(begin, word)| {

@@ -4,7 +4,7 @@
 //! value; its expression is what identifies its place (`surroundings`), and the shape of the value.
 
 use super::dated;
-use super::surroundings::{Questions, Spot, is_amount, name, words};
+use super::surroundings::{Questions, Spot, is_amount, name};
 use regex::{Regex, escape};
 use serde_json::Value;
 use std::cell::LazyCell;
@@ -162,10 +162,7 @@ fn in_text(
     moved: impl Fn(&str, &str) -> bool,
     found: &mut Vec<Minted>,
 ) {
-    let (ours, theirs) = dated::joined(before, now).unwrap_or_else(|| (words(before), words(now)));
-    if !dated::is_aligned((&ours, before), (&theirs, now)) {
-        return;
-    }
+    let Some((ours, theirs)) = dated::aligned(before, now) else { return };
     let mut cut = 0;
     for ((begin, word), (_, other)) in ours.iter().zip(&theirs) {
         if word == other {

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_a_secret_is_compared_as_it_win_recorded_order() {
+    fn a_text_with_a_secret_is_compared_as_it_was_recorded() {
         let redactor = Redactor::new([("KEY".to_owned(), "hunter2hunter2".to_owned())]);
         let recorded = json!({"said": r#"{"key":"[redacted:KEY]","n":2}"#});
         let now = json!({"said": r#"{"n":2,"key":"hunter2hunter2"}"#});

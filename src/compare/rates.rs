@@ -293,7 +293,6 @@ mod tests {
                 seen += u32::from(compared(visible).test(run).is_some_and(|tested| tested.p() <= 0.05));
             }
             let share = f64::from(seen) / f64::from(told);
-            println!("{cases} x {repeats}, {rate}: {share:.2} of {told}");
             assert!(told > 100 && share >= 0.75, "{cases} x {repeats}, {rate}: {seen} of {told}");
         }
     }

@@ -140,8 +140,8 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
         (Some(met), _) if !met.passed.is_empty() => Ok(met),
         _ if let Some(why) = unread => Err(Unmet::Agent(why)),
         (Some(_), _) => Err(Unmet::Agent(format!("the agent answered, and {}", nothing_asked(contact)))),
-        (None, Some(Unmet::Agent(why))) if unsent_key(&why).is_some() => {
-            Err(Unmet::Agent(format!("{why}\n{}", unsent_key(&why).unwrap_or_default())))
+        (None, Some(Unmet::Agent(why))) if let Some(remedy) = unsent_key(&why) => {
+            Err(Unmet::Agent(format!("{why}\n{remedy}")))
         }
         (None, Some(Unmet::Agent(why))) if broke && !asked => {
             let bodies = tried_bodies();
