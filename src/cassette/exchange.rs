@@ -6,7 +6,7 @@ use super::keys::key;
 use super::layout::{Layout, Profile};
 use super::stopping::StoppingDesign;
 use crate::platform::secrets::Redactor;
-use crate::trace::HeldCalls;
+use crate::trace::{EDITED, HeldCalls};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -261,7 +261,7 @@ impl Cassette {
 
     /// The origin for display, with a warning if the file was edited.
     pub fn origin(&self, origin: String) -> String {
-        if self.edited { format!("{origin} (edited by hand)") } else { origin }
+        if self.edited { format!("{origin} {EDITED}") } else { origin }
     }
 
     /// Path of the file, with forward slashes; the lane's name if it was not loaded from a file.

@@ -18,8 +18,7 @@ pub(super) fn conclude<'a>(
 ) -> (u8, String) {
     let (mut broken, mut failed, mut empty) = (vec![], vec![], vec![]);
     let (mut met, mut below, mut lost) = (vec![], vec![], vec![]);
-    let (mut held, mut asked) = (0_u64, 0_u64);
-    let (mut declared, mut excluded) = (vec![], vec![]);
+    let (mut held, mut asked, mut declared) = (0_u64, 0_u64, vec![]);
     for result in results {
         let name = result.key();
         if result.verdict == Verdict::NotMeasured && result.not_measured_ok {
@@ -29,9 +28,6 @@ pub(super) fn conclude<'a>(
             continue;
         }
         asked += 1;
-        if !result.excluded.is_empty() {
-            excluded.push(format!("{name} ({})", count(result.excluded.len() as u64, "case", "cases")));
-        }
         match result.verdict {
             Verdict::Pass => held += 1,
             Verdict::Fail => failed.push(name),
@@ -86,16 +82,29 @@ pub(super) fn conclude<'a>(
     if held == 0 {
         return (1, format!("nothing was shown: {} NOT_MEASURED, as declared", listed(&declared, NAMED)));
     }
-    let mut said = vec![count(held, "required gate passed", "required gates passed")];
-    let mut let_through = |names: &[String], what: &str| {
-        if !names.is_empty() {
-            said.push(format!("{what}: {}", listed(names, NAMED)));
+    let passed = count(held, "required gate passed", "required gates passed");
+    (0, passed + &also(&met, "met, not shown, and let through"))
+}
+
+/// A further part of a sentence; empty without names.
+fn also(names: &[String], what: &str) -> String {
+    if names.is_empty() { String::new() } else { format!("; {what}: {}", listed(names, NAMED)) }
+}
+
+/// Text at the end of the conclusion of a run that passes, where reports shorten it: what was declared as not measured,
+/// and behind it the criteria with excluded cases.
+pub(super) fn left_out<'a>(results: impl Iterator<Item = &'a CriterionResult>) -> String {
+    let (mut declared, mut excluded) = (vec![], vec![]);
+    for result in results {
+        let name = result.key();
+        if result.required && !result.excluded.is_empty() {
+            excluded.push(format!("{name} ({})", count(result.excluded.len() as u64, "case", "cases")));
         }
-    };
-    let_through(&met, "met, not shown, and let through");
-    let_through(&declared, "NOT_MEASURED as declared");
-    let_through(&excluded, "cases left out of");
-    (0, said.join("; "))
+        if result.verdict == Verdict::NotMeasured && result.not_measured_ok {
+            declared.push(name);
+        }
+    }
+    also(&declared, "NOT_MEASURED as declared") + &also(&excluded, "cases left out of")
 }
 
 /// Keeps a criterion required in a run of selected cases only if it is proven, or an invariant that one of the cases
@@ -119,11 +128,7 @@ pub(super) fn relax_unasked(result: &mut CriterionResult) -> Option<String> {
 
 /// Text after the conclusion: the criteria that decide nothing because they do not apply to the selected trials.
 pub(super) fn asked_of_others(names: &[String]) -> String {
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!("; not asked of the selected trials: {}", listed(names, NAMED))
-    }
+    also(names, "not asked of the selected trials")
 }
 
 /// Text after the conclusion of a run that passes: trials that FAIL in scenarios whose required gates count no trials.
@@ -158,7 +163,7 @@ pub(super) fn relax_for_scenarios(result: &mut CriterionResult) -> Option<String
 
 /// Text after the conclusion of a run of some scenarios: the criteria that they do not decide.
 pub(super) fn not_decided(open: &[String]) -> String {
-    if open.is_empty() { String::new() } else { format!("; not decided by these scenarios: {}", listed(open, NAMED)) }
+    also(open, "not decided by these scenarios")
 }
 
 /// [`conclude`] for a run of selected cases: their expectations and invariants decide. `shown` is whether any
@@ -174,8 +179,7 @@ pub(super) fn conclude_selection<'a>(
         .filter(|result| result.required && matches!(result.verdict, Verdict::Fail | Verdict::Error))
         .map(CriterionResult::key)
         .collect();
-    let missed =
-        if missed.is_empty() { String::new() } else { format!("; FAIL over the selection: {}", listed(missed, NAMED)) };
+    let missed = also(missed, "FAIL over the selection");
     let trials = count(planned, "selected trial", "selected trials");
     let of_trials = (failed > 0).then(|| format!("{failed} of {trials} failed"));
     let of_criteria = (!broken.is_empty()).then(|| format!("failed: {}", listed(&broken, NAMED)));

@@ -8,6 +8,7 @@ use super::terminal_lines::{Paint, wrap};
 use super::terminal_table::{criteria, name};
 use super::{View, figures, to_do};
 use crate::gate::{CriterionResult, Evaluation, Latency, Repeats, Verdict};
+use crate::trace::EDITED;
 use crate::trace::text::{block, line, shell_word};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -95,8 +96,12 @@ pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
         figures::counted(gates.len() as u64, "scenario gate"),
         figures::verdict_counts(gates)
     );
+    let width = width.clamp(60, 160);
+    for evidence in evaluation.evidence.iter().filter(|from| from.contains(EDITED)) {
+        wrap(&mut out, evidence, width, "  ");
+    }
     let said = evaluation.conclusion.split("; cases left out of: ").next().unwrap_or_default();
-    wrap(&mut out, &format!("{said} (exit code 0)"), width.clamp(60, 160), "");
+    wrap(&mut out, &format!("{said} (exit code 0)"), width, "");
     let _ = writeln!(out, "each criterion with its bound, evidence and times: add --verbose, or open the report");
     Some(out)
 }

@@ -208,6 +208,8 @@ pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
 
 /// In [`Evidence::recorded_from`]: no service was called, or the trial did not run.
 pub(crate) const ASKED_NOBODY: &str = "nothing";
+/// At the end of [`Evidence::recorded_from`]: a recording was edited after it was written.
+pub(crate) const EDITED: &str = "(edited by hand)";
 
 impl Evidence {
     /// Evidence of a first draw, with nothing known of its knowledge.

@@ -58,3 +58,20 @@ fn an_edited_prompt_that_recordings_share_is_named() {
     let name = blobs[0].file_name().expect("a name").to_string_lossy().into_owned();
     assert!(run.stdout.contains(&format!("questions/blobs/{name}")), "{name}: {}", run.stdout);
 }
+
+#[test]
+fn excluded_cases_do_not_hide_a_changed_recording_from_the_terminal_or_the_summary() {
+    let project = Project::starter();
+    commit(&project);
+    let lane = "recordings/questions/deposit/tool-rag.strict.1.yaml";
+    project.write(lane, &project.read(lane).replacen("took_us: ", "took_us: 1", 1));
+    let excluded = "- case: deposit\n    fault: known\n    excluded_from: {SEARCH: known}";
+    project.edit("scenarios/questions.yaml", "- case: deposit", excluded);
+    let run = project.run(&["run", "--base-commit", "HEAD"]);
+    run.expect_code(0);
+    let summary = project.run(&["report", "--to", "markdown"]).stdout;
+    for said in [&run.stdout, &summary] {
+        assert!(said.contains("1 recording CHANGED since ") && said.contains("tool-rag.strict.1"), "{said}");
+    }
+    assert!(summary.contains("; cases left out of: SEARCH"), "{summary}");
+}

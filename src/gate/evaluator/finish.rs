@@ -2,8 +2,8 @@
 
 use super::Evaluator;
 use crate::gate::conclusion::{
-    asked_of_others, conclude, conclude_selection, not_counted, not_decided, relax_for_scenarios, relax_for_selection,
-    relax_unasked,
+    asked_of_others, conclude, conclude_selection, left_out, not_counted, not_decided, relax_for_scenarios,
+    relax_for_selection, relax_unasked,
 };
 use crate::gate::coverage;
 use crate::gate::criterion::CriterionSums;
@@ -81,6 +81,7 @@ impl Evaluator<'_> {
             Some(_) => results.iter_mut().filter_map(relax_unasked).collect(),
             None => Vec::new(),
         };
+        let mut at_end = asked_of_others(&unasked);
         let (mut exit_code, mut conclusion) = if selected {
             let shown = results.iter().any(|result| result.required && result.n > 0);
             let missed: Vec<String> = results.iter_mut().filter_map(relax_for_selection).collect();
@@ -92,11 +93,13 @@ impl Evaluator<'_> {
             let counts = |(row, sums): &(&CriterionResult, &CriterionSums<'_>)| {
                 !sums.written.self_test || row.verdict != Verdict::Pass
             };
-            let counted = results.iter().zip(&self.criteria).filter(counts).map(|(row, _)| row);
-            let found = conclude(counted, in_error, needed as u64, plan.criteria.undecided);
-            (found.0, found.1 + &not_decided(&open))
+            let counted = || results.iter().zip(&self.criteria).filter(counts).map(|(row, _)| row);
+            let (code, said) = conclude(counted(), in_error, needed as u64, plan.criteria.undecided);
+            if code == 0 {
+                at_end.push_str(&left_out(counted()));
+            }
+            (code, said + &not_decided(&open))
         };
-        conclusion.push_str(&asked_of_others(&unasked));
         if exit_code == 0 {
             // Its units are trials that meet their case's expectations.
             let counts_trials = |metric: &Metric| metric.reads_expectations && metric.arm == Arm::Main;
@@ -127,6 +130,7 @@ impl Evaluator<'_> {
         if let Some(changed) = &plan.changed_recordings {
             conclusion = format!("{conclusion}; {}", changed_since(changed));
         }
+        conclusion.push_str(&at_end);
         let gates = results.split_off(plan.criteria.criteria.len());
         let mut self_tests = Vec::new();
         let mut apart = |rows: Vec<CriterionResult>, written: &[CriterionSums<'_>]| -> Vec<CriterionResult> {

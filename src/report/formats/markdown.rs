@@ -25,7 +25,7 @@ pub(super) const FORMATS: &[Format] = &[Format { name: "markdown", file: "report
 /// Maximum lines before the folds.
 #[cfg(test)]
 const FIRST: usize = 25;
-/// Maximum characters of the conclusion of a comparison.
+/// Maximum characters of a conclusion.
 const CONCLUSION: usize = 900;
 /// Maximum rows of a list or table.
 const LISTED: usize = 20;
@@ -45,7 +45,7 @@ fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let criteria = format!("; the criteria alone: exit code {}", evaluation.exit_code);
         sections.push(format!("{}{criteria}\n\n", escaped(&decided.why)));
     }
-    sections.push(format!("{}\n\n", escaped(&evaluation.conclusion)));
+    sections.push(format!("{}\n\n", escaped_up_to(&evaluation.conclusion, CONCLUSION)));
     let compared =
         view.comparison.map(|found| format!("\nAgainst the base: {}", escaped_up_to(&found.conclusion, CONCLUSION)));
     sections.push(format!("{}{}\n\n", escaped(&figures::sums(evaluation)), compared.unwrap_or_default()));
