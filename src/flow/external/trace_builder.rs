@@ -107,13 +107,15 @@ struct Waiting {
     found: Option<SearchAnswer>,
     /// What an MCP server said of it.
     ran: Option<Ran>,
+    /// Whether the conversation went on without it.
+    is_left_out: bool,
 }
 
 impl Waiting {
     /// A call of that completion, by its id, tool and arguments.
     fn new(at: Duration, completion: u32, (id, tool, arguments): (String, String, Value)) -> Self {
         let (attempts, found, ran) = (Vec::new(), None, None);
-        Self { at, until: at, completion, id, tool, arguments, attempts, found, ran }
+        Self { at, until: at, completion, id, tool, arguments, attempts, found, ran, is_left_out: false }
     }
 
     /// Adds requests that were made for it.
@@ -226,13 +228,16 @@ impl<'a> TraceBuilder<'a> {
             let outcome = match (&call.found, shown) {
                 (None, None) if matches!(call.ran, Some(Ran::Done(_) | Ran::Failed(_))) => self.ran(&call),
                 (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found.clone())),
-                (None, _) if role == trace::Role::Respond && answered => ToolOutcome::Ok(ToolResult::Responded),
+                (None, _) if role == trace::Role::Respond && answered && !call.is_left_out => {
+                    ToolOutcome::Ok(ToolResult::Responded)
+                }
                 (None, Some(Retrieved::Shown(passages))) => self.outcome(&call, passages),
                 (None, Some(Retrieved::Replied(documents))) => ToolOutcome::Ok(ToolResult::other(documents)),
                 (None, None) => ToolOutcome::Unseen { reason: UNSEEN.to_owned() },
             };
-            // A call whose result nobody shows was made all the same, when its answer was.
-            let (place, before) = (outcome.is_unseen().then(|| self.place(&call)), self.events.len());
+            // A call whose result no message shows was made all the same, when its completion came.
+            let is_earlier = outcome.is_unseen() || call.completion + 1 < self.completions;
+            let (place, before) = (is_earlier.then(|| self.place(&call)), self.events.len());
             self.called(call, outcome);
             if let Some(place) = place {
                 let pushed = self.events.len() - before;

@@ -28,7 +28,22 @@ fn results_in_the_users_words_behind_a_text_with_the_calls_are_read_if_it_is_cle
     let failed = told_by(&["call_1"], &["Call id: call_1\nError:\ndown".to_owned()]);
     assert!(matches!(calls(&failed)[0].outcome, ToolOutcome::Failed { .. }), "{failed:?}");
     let joined = told_by(&["call_1", "call_2"], &["Observation:\n80 euros\n90 euros".to_owned()]);
-    assert!(calls(&joined).iter().all(|call| call.outcome.is_unseen()), "one text for two calls: {joined:?}");
+    let both = ToolOutcome::Ok(ToolResult::other(json!("80 euros\n90 euros")));
+    assert!(calls(&joined).iter().all(|call| call.outcome == both), "one text for two calls of a tool: {joined:?}");
+    let lines = told_by(&["call_1", "call_2"], &[format!("Observation:\n{}\n{}", passage("a#1"), passage("b#1"))]);
+    assert_eq!(found(&lines), [Some(vec!["a#1".to_owned()]), Some(vec!["b#1".to_owned()])]);
+    // The conversation goes on without the call, as smolagents reports an argument that the tool does not have.
+    let left_out = |words: &str| {
+        let mut conversation = vec![say("user", "why?".to_owned())];
+        let mut exchanges = vec![model(&mut conversation, call("call_1", "say", &json!({"answer": "so"})))];
+        conversation.pop();
+        conversation.push(say("user", words.to_owned()));
+        exchanges.push(model(&mut conversation, say("assistant", "because".to_owned())));
+        calls(&told(exchanges).0)[0].outcome.clone()
+    };
+    let refused = left_out("Error:\nArgument sources is not in the tool's input schema");
+    assert!(matches!(refused, ToolOutcome::Failed { .. }), "{refused:?}");
+    assert!(left_out("Search first, please.").is_unseen(), "the agent asked again");
 }
 
 fn say(role: &str, text: String) -> Value {

@@ -8,8 +8,10 @@
 
 use super::{TraceBuilder, Waiting};
 use crate::flow::external::decoder;
+use crate::flow::external::shown::continued;
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::mcp::Ran;
+use crate::trace::ToolOutcome;
 use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -66,13 +68,18 @@ impl TraceBuilder<'_> {
         self.waiting.push(Waiting::new(self.at, completion, (format!("{OWN_IDS}{completion}"), tool, arguments)));
     }
 
-    /// Reads the results of pending calls from texts. Where one text follows several calls, it is not known which is of which.
+    /// Reads the results of pending calls from texts. Where one text follows calls of several tools, it is not known which
+    /// is of which.
     pub(super) fn results_in_text(&mut self, asked: &ChatRequest) {
         let old = self.known_messages(asked);
         let mut told = Vec::new();
         let mut waiting = Vec::new();
         for call in std::mem::take(&mut self.waiting) {
-            match result(&asked.messages, old, &call.id, &self.written) {
+            let of_its_tool = |ids: &[&str]| {
+                let tool = |id: &&str| self.ids.get(*id).map(|place| self.made[*place].0.as_str());
+                ids.iter().all(|id| tool(id) == Some(call.tool.as_str()))
+            };
+            match result(&asked.messages, old, &call.id, (&self.written, &of_its_tool)) {
                 Some(result) => told.push((result, call)),
                 None => waiting.push(call),
             }
@@ -83,6 +90,28 @@ impl TraceBuilder<'_> {
             let outcome = if failed { self.ran(&call) } else { self.outcome(&call, result) };
             self.called(call, outcome);
         }
+    }
+
+    /// Ends the calls of the last completion that a request leaves out, though it goes on with the user's words: a single
+    /// one failed if they report an error, and an answering tool's was not the answer.
+    pub(super) fn left_out_calls(&mut self, asked: &ChatRequest) {
+        let Some(told) = continued(&self.before, &asked.messages) else { return };
+        if told.is_empty() || told.iter().any(|message| message.role != Role::User) {
+            return;
+        }
+        let last = self.completions.checked_sub(1);
+        let is_left_out = |call: &Waiting| Some(call.completion) == last && call.ran.is_none() && call.found.is_none();
+        let (mut left_out, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.waiting).into_iter().partition(is_left_out);
+        self.waiting = waiting;
+        let words = told.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n");
+        if left_out.len() == 1
+            && let Some((message, retryable)) = decoder::error(&decoder::document(&HEADS.replace(&words, "")))
+        {
+            return self.called(left_out.remove(0), ToolOutcome::Failed { message, retryable });
+        }
+        left_out.iter_mut().for_each(|call| call.is_left_out = true);
+        self.waiting.extend(left_out);
     }
 }
 
@@ -95,8 +124,14 @@ pub(super) fn call(text: &str) -> Option<(String, Value)> {
     Some((parts["tool"].to_owned(), decoder::document(parts["input"].trim().trim_matches('`'))))
 }
 
-/// The result of the call with that id: the text behind the message that names it, if it is that of this call alone.
-fn result(messages: &[Message], old: usize, id: &str, written: &str) -> Option<Value> {
+/// The result of the call with that id: the text behind the message that names it, if it is that of this call alone, or if
+/// all calls that the message names are of its tool.
+fn result(
+    messages: &[Message],
+    old: usize,
+    id: &str,
+    (written, of_its_tool): (&str, &dyn Fn(&[&str]) -> bool),
+) -> Option<Value> {
     if id.starts_with(OWN_IDS) {
         return observed(&messages[old.min(messages.len())..], written);
     }
@@ -115,9 +150,22 @@ fn result(messages: &[Message], old: usize, id: &str, written: &str) -> Option<V
     let text = match announced.iter().position(|one| *one == id) {
         Some(at) if announced.len() == behind.len() => behind[at].to_owned(),
         Some(_) if announced.len() == 1 && !behind.is_empty() => behind.join("\n"),
+        Some(at) if behind.len() == 1 => {
+            let text = HEADS.replace(behind[0], "");
+            let one = documents(&text).filter(|all| all.len() == announced.len()).map(|mut all| all.swap_remove(at));
+            return one.or_else(|| of_its_tool(&announced).then(|| decoder::document(&text)));
+        }
         _ => return None,
     };
     Some(decoder::document(&HEADS.replace(&text, "")))
+}
+
+/// The objects and lists that a text consists of, one behind the other or one in each line; `None` for any other text.
+fn documents(text: &str) -> Option<Vec<Value>> {
+    let is_document = |one: &Value| one.is_object() || one.is_array();
+    let all: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
+    let all = all.unwrap_or_else(|_| text.trim().lines().map(decoder::document).collect());
+    all.iter().all(is_document).then_some(all)
 }
 
 /// The last observation in new messages, or in a prompt that has grown, behind what the model has `written`.

@@ -33,6 +33,7 @@ impl TraceBuilder<'_> {
             self.called(call, outcome);
         }
         self.results_in_text(asked);
+        self.left_out_calls(asked);
     }
 
     /// The pending calls that a request answers, with its messages. Ids may repeat in a conversation, so what the last request
