@@ -41,21 +41,27 @@ fn compared(request: &HttpRequest) -> Value {
     secrets::clean_value(serde_json::from_str(&text).unwrap_or(body))
 }
 
+/// Place of the first request that is the same, if any.
+pub(super) fn equal(asked: &[Passed], request: &HttpRequest) -> Option<usize> {
+    let body = compared(request);
+    asked.iter().position(|one| is_at_path(one, request) && compared(&one.request) == body)
+}
+
+fn is_at_path(one: &Passed, request: &HttpRequest) -> bool {
+    one.request.service == request.service && one.request.path == request.path
+}
+
 /// Place of the request of a first conversation that a request of the second repeats: of those to the same path the one
 /// with the most words in common, as requests sent side by side arrive in any order.
 pub(super) fn repeated(left: &[Passed], request: &HttpRequest) -> Option<usize> {
-    let body = compared(request);
-    let same = |one: &Passed| one.request.service == request.service && one.request.path == request.path;
-    let candidates: Vec<(usize, Value)> =
-        (0..).zip(left).filter(|(_, one)| same(one)).map(|(place, one)| (place, compared(&one.request))).collect();
-    if let [(only, _)] = candidates[..] {
-        return Some(only);
-    }
-    let equal = candidates.iter().find(|(_, one)| *one == body);
-    let text = body.to_string();
-    let alike = |one: &Value| TextDiff::from_words(one.to_string().as_str(), text.as_str()).ratio();
-    let nearest = || candidates.iter().rev().max_by(|(_, one), (_, other)| alike(one).total_cmp(&alike(other)));
-    equal.or_else(nearest).map(|(place, _)| *place)
+    let text = compared(request).to_string();
+    let alike = |one: &Passed| TextDiff::from_words(compared(&one.request).to_string().as_str(), text.as_str()).ratio();
+    let nearest = || {
+        let candidates = (0..).zip(left).filter(|(_, one)| is_at_path(one, request));
+        let ratios: Vec<(usize, f32)> = candidates.map(|(place, one)| (place, alike(one))).collect();
+        ratios.into_iter().rev().max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(place, _)| place)
+    };
+    equal(left, request).or_else(nearest)
 }
 
 /// Today's date in the usual spellings, in every time zone, the longest first.

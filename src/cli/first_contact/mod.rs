@@ -128,9 +128,10 @@ async fn find_out(target: &AgentTarget, given: &Init, question: &str) -> Result<
         Err(why) => return Err(unmet(&first, &why, services.chosen().await.simulator.is_some())),
     };
     let (variables, host) = (first.variables(), first.host());
+    let asked: Vec<Passed> = first.unprompted().into_iter().chain(met.passed.iter().cloned()).collect();
     // The port and the address of the proxy are used again.
     first.end().await;
-    let (again, reset) = second(target, &met, question).await?;
+    let (again, reset) = second(target, &met, asked, question).await?;
     let tools = met.passed.iter().map(|one| services::offered(&one.request)).find(|tools| !tools.is_empty());
     let at = |path: &str| {
         let server = if target.command.is_empty() { target.origin.clone() } else { format!("http://{host}:{PORT}") };
@@ -153,9 +154,14 @@ async fn find_out(target: &AgentTarget, given: &Init, question: &str) -> Result<
     })
 }
 
-/// The same question with the same answers: its requests, and whether `/reset` clears the agent.
-async fn second(target: &AgentTarget, met: &Met, question: &str) -> Result<(Vec<Passed>, bool), Problem> {
-    let echo: Arc<dyn Transport> = Arc::new(Echo::new(met.passed.clone()));
+/// The same question with the same answers, those to `asked`: its requests, and whether `/reset` clears the agent.
+async fn second(
+    target: &AgentTarget,
+    met: &Met,
+    asked: Vec<Passed>,
+    question: &str,
+) -> Result<(Vec<Passed>, bool), Problem> {
+    let echo: Arc<dyn Transport> = Arc::new(Echo::new(asked));
     let again = target.contact(echo, true).await.map_err(not_reached)?;
     let accepts = async |path: &str| {
         let (reply, passed) = again.send(plain("POST", path)).await;

@@ -2,7 +2,7 @@
 //! set, else a simulator in this process.
 
 use super::Unmet;
-use super::generated::repeated;
+use super::generated::{equal, repeated};
 use crate::platform::clock::{BoxFuture, Clock, RealClock};
 use crate::platform::lock::lock;
 use crate::platform::secrets;
@@ -372,21 +372,33 @@ fn behaviour(offered: &[ToolDefinition]) -> String {
     )
 }
 
-/// Answers the requests of a second conversation as those of a first one were, whatever values differ in them.
-pub(super) struct Echo(std::sync::Mutex<Vec<Passed>>);
+/// Answers the requests of a second process as those of a first one were, whatever values differ in them.
+pub(super) struct Echo {
+    first: Vec<Passed>,
+    left: std::sync::Mutex<Vec<Passed>>,
+}
 
 impl Echo {
-    pub(super) fn new(passed: Vec<Passed>) -> Self {
-        Self(std::sync::Mutex::new(passed))
+    pub(super) fn new(first: Vec<Passed>) -> Self {
+        Self { left: std::sync::Mutex::new(first.clone()), first }
+    }
+
+    /// The answer to the same request, or else to the one that has most in common with it. A process that is started once
+    /// more, as a program that reads lines, asks again what it asked at its start.
+    fn answer(&self, request: &HttpRequest) -> Option<Result<HttpResponse, TransportError>> {
+        let mut left = lock(&self.left);
+        if let Some(place) = equal(&left, request) {
+            return Some(left.remove(place).result);
+        }
+        let again = equal(&self.first, request).map(|place| self.first[place].result.clone());
+        again.or_else(|| repeated(&left, request).map(|place| left.remove(place).result))
     }
 }
 
 impl Transport for Echo {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        let mut left = lock(&self.0);
-        let found = repeated(&left, &request).map(|place| left.remove(place).result);
-        drop(left);
         let none = || TransportError::Invalid { message: "the first conversation asked no such thing".to_owned() };
-        Box::pin(std::future::ready(found.unwrap_or_else(|| Err(none()))))
+        let answer = self.answer(&request).unwrap_or_else(|| Err(none()));
+        Box::pin(std::future::ready(answer))
     }
 }

@@ -102,6 +102,13 @@ fn a_program_that_reads_lines_is_recognised() {
 }
 
 #[test]
+fn what_an_agent_asks_at_its_start_has_its_own_answers_when_it_is_started_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    init(folder.path(), "lines embeds", &[]).expect_code(0);
+    ragcheck(folder.path(), "lines embeds", &["run"]).expect_code(0);
+}
+
+#[test]
 fn a_reply_in_another_charset_or_with_a_byte_order_mark_is_met_as_it_is_run() {
     for (kind, met) in [
         ("text/plain;charset=iso-8859-1 200 60 Monate für Körbe.", "reply: text"),

@@ -120,6 +120,9 @@ pub(super) fn proxy() -> std::net::SocketAddr {
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the process of an agent talks by its output")]
 fn lines(more: &str) {
     println!("a library says hello");
+    if more == "embeds" {
+        embed(&["The Canopy is guaranteed for 60 months.", "Parcels take 2 days.", "Shelves are of oak."]);
+    }
     let mut turns = 0;
     for line in std::io::stdin().lock().lines() {
         let asked: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
@@ -134,6 +137,9 @@ fn lines(more: &str) {
             None => String::new(),
         };
         let words = format!("{}{again}", asked["message"].as_str().expect("words"));
+        if more == "embeds" {
+            embed(&[&words]);
+        }
         let answer = match complete(&words) {
             failed if failed == "nothing" && more == "retries" => complete(&words),
             failed if failed == "nothing" && more == "gives up" => std::process::exit(3),
@@ -167,11 +173,23 @@ pub(super) fn complete(words: &str) -> String {
 
 /// The body of the answer to a request for a completion.
 pub(super) fn ask(body: &Value) -> String {
+    post("chat/completions", body)
+}
+
+/// Embeds texts, as LlamaIndex does: with one vector for each or not at all.
+fn embed(texts: &[&str]) {
+    let said = post("embeddings", &json!({"model": "greenhouse-e", "input": texts}));
+    let said: Value = serde_json::from_str(&said).unwrap_or_default();
+    assert_eq!(said["data"].as_array().map(Vec::len), Some(texts.len()), "vectors: {said}");
+}
+
+/// The body of the answer to a request at a path of the model's service.
+fn post(path: &str, body: &Value) -> String {
     use std::io::Read;
     let body = body.to_string();
     let mut stream = std::net::TcpStream::connect(proxy()).expect("the proxy");
     let head = format!(
-        "POST /model/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "POST /model/v1/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         std::env::var("OPENAI_API_KEY").expect("a key"),
         body.len()
     );

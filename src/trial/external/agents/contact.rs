@@ -4,6 +4,7 @@ use super::environment;
 use super::process::{self, NoContact, Process, Start};
 use crate::flow::external::in_utf8;
 use crate::platform::clock::{Clock, RealClock, timeout};
+use crate::platform::lock::lock;
 use crate::settings::Auth;
 use crate::transport::{
     HttpRequest, HttpResponse, LiveTransport, Passed, Service, Tap, Target, Transport, TransportError,
@@ -14,7 +15,7 @@ use crate::trial::proxy::{MODEL_MOUNT, Proxy, Serving};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long one reply is awaited.
@@ -30,6 +31,8 @@ pub(crate) struct Contact {
     serving: Serving,
     proxy: Proxy,
     clock: Arc<dyn Clock>,
+    /// What it asked while nothing was sent to it, as at its start.
+    unprompted: Mutex<Vec<Passed>>,
 }
 
 impl Contact {
@@ -65,7 +68,7 @@ impl Contact {
             Some(lines) => lines,
             None => to(&process.origin(), &clock)?,
         };
-        Ok(Self { process: Some(process), agent, tap, serving, proxy, clock })
+        Ok(Self { process: Some(process), agent, tap, serving, proxy, clock, unprompted: Mutex::default() })
     }
 
     /// An agent that runs at `origin`, with its base URLs at `proxy`.
@@ -93,7 +96,8 @@ impl Contact {
         let proxy = open(proxy).await?;
         let tap = Arc::new(Tap::new(services));
         let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new(), None);
-        Ok(Self { process: None, agent: to(origin, &clock)?, tap, serving, proxy, clock })
+        let agent = to(origin, &clock)?;
+        Ok(Self { process: None, agent, tap, serving, proxy, clock, unprompted: Mutex::default() })
     }
 
     /// Whether it is a server: otherwise a request is a line.
@@ -117,7 +121,7 @@ impl Contact {
 
     /// Sends one request to the agent; returns its reply, and what it asked until then.
     pub(crate) async fn send(&self, request: HttpRequest) -> (Result<HttpResponse, TransportError>, Vec<Passed>) {
-        drop(self.tap.take());
+        lock(&self.unprompted).extend(self.tap.take());
         let before = self.tap.moment();
         let mut reply = self.agent.send(request);
         let mut waited = SILENT_LIMIT;
@@ -130,6 +134,11 @@ impl Contact {
         drop(reply);
         let reply = known.unwrap_or(Err(TransportError::Timeout { after: waited }));
         (reply.map(in_utf8), self.tap.take())
+    }
+
+    /// What it asked before the requests that were sent to it, as at its start.
+    pub(crate) fn unprompted(&self) -> Vec<Passed> {
+        lock(&self.unprompted).clone()
     }
 
     /// Requests that the proxy does not serve, and refused.
