@@ -14,5 +14,10 @@ export interface Case {
   readonly headers: Record<string, string>;
 }
 
+export interface Options {
+  /** Whether `process.env` has the base URLs of a case while its test runs; `false` for concurrent tests. By default `true`. */
+  environment?: boolean;
+}
+
 /** Adds the fixture `ragcheckCase` to a `test` of Vitest. */
-export function withCases<T extends object>(test: TestAPI<T>): TestAPI<T & { ragcheckCase: Case }>;
+export function withCases<T extends object>(test: TestAPI<T>, options?: Options): TestAPI<T & { ragcheckCase: Case }>;

@@ -85,3 +85,29 @@ fn needs_sdks_a_vitest_suite_replays_its_recordings_and_fails_when_the_agent_cha
         std::os::unix::fs::symlink(sdks().join("node_modules"), modules).expect("a link");
     });
 }
+
+/// Two tests at once in one worker, as Vitest's fixtures run them.
+const CONCURRENT: &str = "
+import { withCases } from './vitest.mjs';
+const { ragcheckCase } = withCases({ extend: (fixtures) => fixtures });
+const run = (name) => ragcheckCase({ task: { name } }, () => new Promise((done) => setTimeout(done, 300)));
+await Promise.allSettled(['alpha', 'beta'].map(run));
+await run('gamma');
+";
+
+#[test]
+#[ignore = "needs node"]
+fn needs_node_the_second_of_two_concurrent_tests_of_a_worker_is_an_error_that_says_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let helper = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/npm/vitest.mjs");
+    std::fs::copy(helper, folder.path().join("vitest.mjs")).expect("copied");
+    std::fs::write(folder.path().join("worker.mjs"), CONCURRENT).expect("written");
+    std::fs::copy(example("vitest").join("ragcheck.yaml"), folder.path().join("ragcheck.yaml")).expect("copied");
+    let mut command = Command::new(program());
+    command.args(["exec", "--mode", "live", "--", "node", "worker.mjs"]).current_dir(folder.path());
+    let outcome = Outcome::of(command.env("NO_COLOR", "1").env("OPENAI_API_KEY", "placeholder"));
+    outcome.expect_code(3);
+    let said: Vec<&str> = outcome.stdout.split_whitespace().collect();
+    assert_eq!(said.join(" ").matches("ran in the same worker").count(), 1, "{}{}", outcome.stdout, outcome.stderr);
+    assert!(!outcome.stdout.contains("gamma began"), "{}", outcome.stdout);
+}
