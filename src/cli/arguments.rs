@@ -9,7 +9,7 @@ mod runs;
 pub(super) use exec::Exec;
 pub(super) use index::{Keywords, KeywordsCommand, Knowledge, KnowledgeCommand};
 pub(super) use results::{Explain, Judge, Merge, Mutate, Promote, Report, Rows, Score, Show};
-pub(super) use run::{Bounds, ReportFile, Run, Select, report_file};
+pub(super) use run::{Bounds, ReportFile, Run, Select, report_file, report_formats};
 pub(super) use runs::{Compare, Comparing, FailOn, History, HistoryCommand, Runs};
 
 use super::amount::money;

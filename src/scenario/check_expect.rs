@@ -8,20 +8,21 @@ use crate::platform::bounds::Bound;
 use crate::settings::catalogue::ToolEntry;
 use crate::settings::{JsonSchema, Limits, expression, expression_work, schema_patterns};
 use crate::trace::normalise::is_invisible;
+use regex_syntax::hir::{Hir, Look};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Expressions with an anchor that match every text.
-const MATCH_ALL: [&str; 4] = ["^", "$", "^.*", ".*$"];
-
-/// Whether an expression matches every text: it asks for no letter and no place.
+/// Whether an expression matches every text: an empty part of the text is enough, which may have to be at its start, or at
+/// its end. One that asks for both, as `^$` does, matches empty texts or lines only.
 fn matches_all(pattern: &str) -> bool {
-    let parsed = regex_syntax::parse(pattern);
-    let is_empty = |hir: regex_syntax::hir::Hir| {
-        hir.properties().minimum_len() == Some(0) && hir.properties().look_set().is_empty()
+    let is_start = |look| matches!(look, Look::Start | Look::StartLF | Look::StartCRLF);
+    let is_end = |look| matches!(look, Look::End | Look::EndLF | Look::EndCRLF);
+    let needs_nothing = |hir: Hir| {
+        let looks = hir.properties().look_set();
+        hir.properties().minimum_len() == Some(0) && (looks.iter().all(is_start) || looks.iter().all(is_end))
     };
-    MATCH_ALL.contains(&pattern.trim()) || parsed.is_ok_and(is_empty)
+    regex_syntax::parse(pattern).is_ok_and(needs_nothing)
 }
 
 /// Position of an expectation in its case.

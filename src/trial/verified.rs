@@ -69,7 +69,8 @@ where
     };
     if let Some(difference) = difference(&trace, &finished.trace) {
         let mut message = "the replay of what was just recorded differs from the live trial".to_owned();
-        let mut detail = vec![difference.clone(), "an earlier recording is as it was".to_owned()];
+        let mut detail: Vec<String> = difference.lines().map(str::to_owned).collect();
+        detail.push("an earlier recording is as it was".to_owned());
         if let Some(asked) = abandoned {
             let cut = format!("your agent broke off {asked} before it was answered, and a replay cannot repeat that");
             detail.insert(0, std::mem::replace(&mut message, cut));

@@ -77,7 +77,11 @@ fn a_run_writes_its_report_to_the_files_that_are_named_wherever_they_are() {
     assert_eq!(written(&folder.path().join("out/summary.md")), printed("markdown"));
     assert_eq!(written(&folder.path().join("out/criteria.csv")), printed("csv"));
 
-    for (typed, words) in [("junit", "FORMAT=FILE"), ("pdf=a.pdf", "no report format is called `pdf`")] {
+    let mut mistakes = vec![("junit", "FORMAT=FILE"), ("pdf=a.pdf", "no report format is called `pdf`")];
+    if cfg!(not(feature = "parquet")) {
+        mistakes.push(("trials.parquet", "build with `--features parquet`"));
+    }
+    for (typed, words) in mistakes {
         let outcome = ragcheck(folder.path(), &["run", "--report", typed]);
         outcome.expect_code(2);
         assert!(outcome.stderr.contains(words), "{}", outcome.stderr);

@@ -1,10 +1,9 @@
 //! Arguments of the commands that read a finished run: `judge`, `merge`, `score`, `mutate`, `promote`, `report`, `show` and `explain`.
 
-use super::{Printed, Verbose};
+use super::{Printed, Verbose, report_formats};
 use crate::cli::amount::money;
 use crate::suite::Mode;
 use crate::suite::evaluation::{MOST_SLICES, Slice};
-use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -148,7 +147,7 @@ pub(in crate::cli) struct Report {
     /// The run folder; by default the project's newest run.
     pub run: Option<PathBuf>,
     /// The format.
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(crate::report::names()))]
+    #[arg(long, value_name = "FORMAT", value_parser = report_formats())]
     pub to: String,
     /// With `--to csv` and `--to parquet`, what a row is.
     #[arg(long, value_enum, default_value_t = Rows::Criteria)]

@@ -6,6 +6,7 @@ use crate::cli::amount::money;
 use crate::plan::{OnNew, Partition};
 use crate::suite::Mode;
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -168,11 +169,32 @@ pub(in crate::cli) enum ReportFileError {
     Shape,
     #[error("no report format is called `{0}`: there are {names}", names = crate::report::names().join(", "))]
     Format(String),
+    #[error("this build does not write Parquet: published binaries do, or build with `--features parquet`")]
+    WithoutParquet,
 }
 
 /// Formats by the ending of a file.
-const ENDINGS: [(&str, &str); 5] =
-    [("html", "html"), ("xml", "junit"), ("md", "markdown"), ("csv", "csv"), ("json", "json")];
+const ENDINGS: [(&str, &str); 6] =
+    [("html", "html"), ("xml", "junit"), ("md", "markdown"), ("csv", "csv"), ("json", "json"), (PARQUET, PARQUET)];
+
+/// The format of builds with the feature of its name.
+const PARQUET: &str = "parquet";
+
+/// Reads the name of a report format.
+fn report_format(text: &str) -> Result<String, ReportFileError> {
+    match text {
+        known if crate::report::names().contains(&known) => Ok(known.to_owned()),
+        PARQUET => Err(ReportFileError::WithoutParquet),
+        other => Err(ReportFileError::Format(other.to_owned())),
+    }
+}
+
+/// Reads the name of a report format; help and completions list those of this build.
+pub(in crate::cli) fn report_formats() -> impl TypedValueParser<Value = String> {
+    let mut formats: Vec<PossibleValue> = crate::report::names().into_iter().map(PossibleValue::new).collect();
+    formats.push(PossibleValue::new(PARQUET).hide(true));
+    PossibleValuesParser::new(formats).try_map(|format| report_format(&format))
+}
 
 /// Reads `junit=out.xml`, or `out.xml`, whose ending names the format.
 pub(in crate::cli) fn report_file(text: &str) -> Result<ReportFile, ReportFileError> {
@@ -182,8 +204,5 @@ pub(in crate::cli) fn report_file(text: &str) -> Result<ReportFile, ReportFileEr
     if file.is_empty() {
         return Err(ReportFileError::Shape);
     }
-    if !crate::report::names().contains(&format) {
-        return Err(ReportFileError::Format(format.to_owned()));
-    }
-    Ok(ReportFile { format: format.to_owned(), file: file.into() })
+    Ok(ReportFile { format: report_format(format)?, file: file.into() })
 }

@@ -4,6 +4,7 @@ use super::copies::{drop_copies, input, shared};
 use super::error::TraceMistake;
 use super::record::{Record, Told};
 use super::{Aside, ImportError, Imported, conversation, matching, published};
+use crate::flow;
 use crate::plan::{
     PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,
 };
@@ -28,7 +29,7 @@ pub(super) fn imported(
     criteria: Option<Criteria>,
     agent: Option<&Scenario>,
 ) -> Result<Imported, ImportError> {
-    let roles = agent.and_then(|agent| agent.roles.as_ref()).map(AgentRoles::by_tool).unwrap_or_default();
+    let roles = agent.map(roles_of).unwrap_or_default();
     let scenario = scenario_name(name);
     let mut ignored: BTreeMap<String, usize> = BTreeMap::new();
     for member in records.iter().flat_map(|record| &record.ignored) {
@@ -235,6 +236,12 @@ fn trace(
     (trace, told.passages)
 }
 
+/// Roles of the agent's tools: those that the scenario gives them, or those of its built-in flow.
+fn roles_of(agent: &Scenario) -> Roles {
+    let own = || flow::by_name(&agent.flow).map(flow::roles);
+    agent.roles.as_ref().map(AgentRoles::by_tool).or_else(own).unwrap_or_default()
+}
+
 /// Tools through which a conversation answers, by the names used in our flows, if no scenario gives roles. A call after
 /// one of them came after the answer.
 fn response_tools(trace: &Trace) -> Roles {
@@ -289,7 +296,7 @@ fn usual(expected: bool) -> Criteria {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suite::import::messages;
+    use crate::suite::import::{Format, messages};
     use serde_json::{Value, json};
 
     fn import(value: &Value) -> Result<Imported, ImportError> {
@@ -326,6 +333,16 @@ mod tests {
         let mut other = conversation("b", None);
         other["reward"] = Value::Null;
         assert_eq!(import(&json!([other])).expect("a file").remarks, Vec::<String>::new(), "nothing was graded");
+    }
+
+    #[test]
+    fn conversations_of_a_built_in_flow_have_the_roles_of_its_tools() {
+        let written = json!({"scenario": "own", "flow": "tool-rag", "cases": [{"case": "a", "ask": "q"}]});
+        let agent: Scenario = serde_json::from_value(written).expect("a scenario");
+        let log = json!([conversation("a", None)]);
+        let text = log.to_string();
+        let read = Format::Messages.read("log.jsonl", text.as_bytes(), None, Some(&agent)).expect("a file");
+        assert_eq!(read.traces[0].roles, version_1());
     }
 
     #[test]
