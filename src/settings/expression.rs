@@ -28,7 +28,7 @@ pub(crate) fn expression_work(pattern: &str) -> u64 {
     let within = pattern.len() <= LONGEST;
     let parsed = within.then(|| ParserBuilder::new().nest_limit(DEEPEST).build().parse(pattern).ok()).flatten();
     // Reading it takes time as well.
-    parsed.map_or(1, |parsed| work(&parsed)) + 100
+    parsed.map_or(1, |parsed| work(&parsed)).saturating_add(100)
 }
 
 fn work(hir: &Hir) -> u64 {
@@ -58,6 +58,7 @@ mod tests {
         assert!(plain < 150, "{plain}");
         assert!(words > 600_000, "{words}");
         assert!(expression_work("((a{1000}){1000}){1000}") >= 1_000_000_000);
+        assert_eq!(expression_work("(((((((a{1000}){1000}){1000}){1000}){1000}){1000}){1000}){1000}"), u64::MAX);
         assert!(expression_work(&"(".repeat(5_000)) < 200);
     }
 

@@ -79,7 +79,7 @@ impl TraceBuilder<'_> {
                 let tool = |id: &&str| self.ids.get(*id).map(|place| self.made[*place].0.as_str());
                 ids.iter().all(|id| tool(id) == Some(call.tool.as_str()))
             };
-            match result(&asked.messages, old, &call.id, (&self.written, &of_its_tool)) {
+            match result(&asked.messages, old, &call.id, &self.written, of_its_tool) {
                 Some(result) => told.push((result, call)),
                 None => waiting.push(call),
             }
@@ -101,16 +101,16 @@ impl TraceBuilder<'_> {
         }
         let last = self.completions.checked_sub(1);
         let is_left_out = |call: &Waiting| Some(call.completion) == last && call.ran.is_none() && call.found.is_none();
-        let (mut left_out, waiting): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.waiting).into_iter().partition(is_left_out);
-        self.waiting = waiting;
+        let mut left_out: Vec<Waiting> = self.waiting.extract_if(.., |call| is_left_out(call)).collect();
         let words = told.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n");
         if left_out.len() == 1
             && let Some((message, retryable)) = decoder::error(&decoder::document(&HEADS.replace(&words, "")))
         {
             return self.called(left_out.remove(0), ToolOutcome::Failed { message, retryable });
         }
-        left_out.iter_mut().for_each(|call| call.is_left_out = true);
+        for call in &mut left_out {
+            call.is_left_out = true;
+        }
         self.waiting.extend(left_out);
     }
 }
@@ -130,7 +130,8 @@ fn result(
     messages: &[Message],
     old: usize,
     id: &str,
-    (written, of_its_tool): (&str, &dyn Fn(&[&str]) -> bool),
+    written: &str,
+    of_its_tool: impl Fn(&[&str]) -> bool,
 ) -> Option<Value> {
     if id.starts_with(OWN_IDS) {
         return observed(&messages[old.min(messages.len())..], written);
