@@ -63,8 +63,7 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     facts(&mut out, evaluation, width);
     let verdict = figures::verdict_of(view.exit_code());
     let mut conclusion = String::new();
-    // Excluded cases are shown above, with the rates they would give.
-    let said = evaluation.conclusion.split("; cases left out of: ").next().unwrap_or_default();
+    let said = without_excluded(evaluation);
     let said = match view.decided {
         Some(decided) => format!("{}; the criteria alone: exit code {}, {said}", decided.why, evaluation.exit_code),
         None => said.to_owned(),
@@ -100,10 +99,18 @@ pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
     for evidence in evaluation.evidence.iter().filter(|from| from.contains(EDITED)) {
         wrap(&mut out, evidence, width, "  ");
     }
-    let said = evaluation.conclusion.split("; cases left out of: ").next().unwrap_or_default();
-    wrap(&mut out, &format!("{said} (exit code 0)"), width, "");
+    wrap(&mut out, &format!("{} (exit code 0)", without_excluded(evaluation)), width, "");
     let _ = writeln!(out, "each criterion with its bound, evidence and times: add --verbose, or open the report");
     Some(out)
+}
+
+/// The conclusion without the criteria with excluded cases, its last part: the terminal lists these apart, with the rates
+/// that they would give.
+fn without_excluded(evaluation: &Evaluation) -> &str {
+    let whole = evaluation.conclusion.as_str();
+    let has_excluded = evaluation.rows().any(|row| row.required && !row.excluded.is_empty());
+    let parts = whole.rsplit_once("; cases left out of: ").filter(|_| has_excluded);
+    parts.map_or(whole, |(said, _)| said)
 }
 
 /// Each trial in plan order, with verdict, length and, if it did not pass, why.
@@ -314,6 +321,18 @@ mod tests {
             }
             assert_eq!(text.lines().next().is_some_and(|head| head.contains("verdict")), width == 110, "{text}");
         }
+    }
+
+    #[test]
+    fn the_excluded_cases_alone_are_cut_off_whatever_a_criterion_is_called() {
+        let mut run = sample::run(1);
+        let said = "1 passed; NOT_MEASURED as declared: a; cases left out of: b; 1 recording CHANGED";
+        assert!(run.evaluation.criteria[1].required && !run.evaluation.criteria[1].excluded.is_empty());
+        run.evaluation.conclusion = format!("{said}; cases left out of: A (1 case)");
+        assert_eq!(without_excluded(&run.evaluation), said);
+        run.evaluation.criteria[1].excluded.clear();
+        run.evaluation.conclusion = said.to_owned();
+        assert_eq!(without_excluded(&run.evaluation), said, "it is the name of a criterion");
     }
 
     #[test]

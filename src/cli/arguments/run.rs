@@ -191,9 +191,9 @@ fn report_format(text: &str) -> Result<String, ReportFileError> {
 
 /// Reads the name of a report format; help and completions list those of this build.
 pub(in crate::cli) fn report_formats() -> impl TypedValueParser<Value = String> {
-    let mut formats: Vec<PossibleValue> = crate::report::names().into_iter().map(PossibleValue::new).collect();
-    formats.push(PossibleValue::new(PARQUET).hide(true));
-    PossibleValuesParser::new(formats).try_map(|format| report_format(&format))
+    let unknown = cfg!(not(feature = "parquet")).then(|| PossibleValue::new(PARQUET).hide(true));
+    let known = crate::report::names().into_iter().map(PossibleValue::new);
+    PossibleValuesParser::new(known.chain(unknown)).try_map(|format| report_format(&format))
 }
 
 /// Reads `junit=out.xml`, or `out.xml`, whose ending names the format.

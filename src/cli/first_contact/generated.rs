@@ -54,14 +54,16 @@ fn is_at_path(one: &Passed, request: &HttpRequest) -> bool {
 /// Place of the request of a first conversation that a request of the second repeats: of those to the same path the one
 /// with the most words in common, as requests sent side by side arrive in any order.
 pub(super) fn repeated(left: &[Passed], request: &HttpRequest) -> Option<usize> {
+    equal(left, request).or_else(|| nearest(left, request))
+}
+
+/// Place of the request to the same path with the most words in common; the first of several.
+pub(super) fn nearest(left: &[Passed], request: &HttpRequest) -> Option<usize> {
     let text = compared(request).to_string();
     let alike = |one: &Passed| TextDiff::from_words(compared(&one.request).to_string().as_str(), text.as_str()).ratio();
-    let nearest = || {
-        let candidates = (0..).zip(left).filter(|(_, one)| is_at_path(one, request));
-        let ratios: Vec<(usize, f32)> = candidates.map(|(place, one)| (place, alike(one))).collect();
-        ratios.into_iter().rev().max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(place, _)| place)
-    };
-    equal(left, request).or_else(nearest)
+    let candidates = (0..).zip(left).filter(|(_, one)| is_at_path(one, request));
+    let ratios: Vec<(usize, f32)> = candidates.map(|(place, one)| (place, alike(one))).collect();
+    ratios.into_iter().rev().max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(place, _)| place)
 }
 
 /// Today's date in the usual spellings, in every time zone, the longest first.

@@ -154,7 +154,8 @@ async fn find_out(target: &AgentTarget, given: &Init, question: &str) -> Result<
     })
 }
 
-/// The same question with the same answers, those to `asked`: its requests, and whether `/reset` clears the agent.
+/// Asks the question again, in a process whose requests get the answers that `asked` got. Returns its requests, and whether
+/// `/reset` clears the agent.
 async fn second(
     target: &AgentTarget,
     met: &Met,

@@ -2,7 +2,7 @@
 //! set, else a simulator in this process.
 
 use super::Unmet;
-use super::generated::{equal, repeated};
+use super::generated::{equal, nearest};
 use crate::platform::clock::{BoxFuture, Clock, RealClock};
 use crate::platform::lock::lock;
 use crate::platform::secrets;
@@ -391,7 +391,7 @@ impl Echo {
             return Some(left.remove(place).result);
         }
         let again = equal(&self.first, request).map(|place| self.first[place].result.clone());
-        again.or_else(|| repeated(&left, request).map(|place| left.remove(place).result))
+        again.or_else(|| nearest(&left, request).map(|place| left.remove(place).result))
     }
 }
 

@@ -101,17 +101,17 @@ impl TraceBuilder<'_> {
         }
         let last = self.completions.checked_sub(1);
         let is_left_out = |call: &Waiting| Some(call.completion) == last && call.ran.is_none() && call.found.is_none();
-        let mut left_out: Vec<Waiting> = self.waiting.extract_if(.., |call| is_left_out(call)).collect();
+        let places: Vec<usize> = (0..self.waiting.len()).filter(|place| is_left_out(&self.waiting[*place])).collect();
         let words = told.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n");
-        if left_out.len() == 1
+        if let [place] = places[..]
             && let Some((message, retryable)) = decoder::error(&decoder::document(&HEADS.replace(&words, "")))
         {
-            return self.called(left_out.remove(0), ToolOutcome::Failed { message, retryable });
+            let call = self.waiting.remove(place);
+            return self.called(call, ToolOutcome::Failed { message, retryable });
         }
-        for call in &mut left_out {
-            call.is_left_out = true;
+        for place in places {
+            self.waiting[place].is_left_out = true;
         }
-        self.waiting.extend(left_out);
     }
 }
 
