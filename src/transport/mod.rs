@@ -42,7 +42,7 @@ pub use crate::cassette::Profile;
 use crate::cassette::Chunk;
 use crate::platform::clock::BoxFuture;
 use crate::platform::lock::lock;
-use crate::platform::secrets::{cookies, given, query_keys};
+use crate::platform::secrets::{cookies, given, keys_by_name, query_keys};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -202,8 +202,8 @@ impl HttpRequest {
         Self { service, profile, method, path, body, stream, headers: Vec::new(), sent, at, relay }
     }
 
-    /// The values of [`HttpRequest::headers`], a password in one of them, and the keys in the query, as pairs for a redactor:
-    /// a name for messages, and the value.
+    /// The values of [`HttpRequest::headers`], a password in one of them, the keys in the query, and those that a service of
+    /// the agent's own gets in the body, as pairs for a redactor: a name for messages, and the value.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let value = |value: &str| {
             let named = value.split_once(' ').filter(|(scheme, _)| {
@@ -226,7 +226,8 @@ impl HttpRequest {
             let parts = parts.map(move |part| (format!("agent's {name}"), part));
             std::iter::once((format!("agent's {name}"), value(text))).chain(password).chain(parts)
         });
-        headers.chain(query_keys::query_keys(&self.path))
+        let in_body = if declared { keys_by_name(&self.body) } else { Vec::new() };
+        headers.chain(query_keys::query_keys(&self.path)).chain(in_body)
     }
 }
 

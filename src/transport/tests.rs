@@ -310,6 +310,31 @@ fn versions_of_an_api_are_no_secrets() {
     assert_eq!(secrets, [header("agent's x-api-key", "sk-1")]);
 }
 
+#[test]
+fn a_key_in_a_body_to_a_service_of_the_agents_own_is_known_elsewhere() {
+    let keys = |service: Service, body: Value| {
+        HttpRequest { service, body: body.into(), ..request("q") }.secrets().map(|(_, key)| key).collect::<Vec<_>>()
+    };
+    let key = "k4Yq1w2e3r4t5y6u7i8o";
+    for body in [
+        json!({"api_key": key, "query": "battery"}),
+        json!({"query": "battery", "auth": {"accessToken": key}}),
+        json!(format!("query=battery&api_key={key}")),
+        json!({"headers": ["Authorization", format!("Bearer {key}")]}),
+    ] {
+        assert_eq!(keys(Service::declared("desk"), body.clone()), [key], "{body}");
+        assert!(keys(Service::Model, body.clone()).is_empty(), "what an agent tells its model: {body}");
+    }
+    for body in [
+        json!({"api_key": "customer-support", "query": "battery"}),
+        json!({"cookie": "theme=dark-mode-2026; lang=en"}),
+        json!({"database": "postgres://app:lamp@db.example/shop"}),
+        json!({"key": "doc-battery-2026-11"}),
+    ] {
+        assert!(keys(Service::declared("desk"), body.clone()).is_empty(), "{body}");
+    }
+}
+
 /// Answers at once.
 struct Instant;
 

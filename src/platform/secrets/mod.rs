@@ -28,3 +28,4 @@ pub(crate) use given::{cookies, given};
 pub use redactor::Redactor;
 pub(crate) use redactor::{BYTES, MARK, is_unredacted};
 pub(crate) use stream::redact_stream;
+pub(crate) use well_known::keys_by_name;

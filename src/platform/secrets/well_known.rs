@@ -4,6 +4,7 @@ use super::invisible::Visible;
 use super::redactor::MARK;
 use memchr::memmem;
 use regex::{Captures, Regex};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -175,6 +176,23 @@ fn is_placeholder(password: &str) -> bool {
     NO_PASSWORDS.iter().any(|known| password.eq_ignore_ascii_case(known))
         || password.bytes().all(|byte| matches!(byte, b'*' | b'.'))
         || password.contains("[redacted")
+}
+
+/// Shorter values, such as a password in a URL, may be words of any text.
+const SHORTEST_KEY: usize = 16;
+
+/// The keys of a body that are recognised by the preceding name or word, as pairs for a redactor. They have the name that such a
+/// key has where it is replaced by its place.
+pub(crate) fn keys_by_name(body: &Value) -> Vec<(String, String)> {
+    let text = body.to_string();
+    if is_surely_clean(&text) {
+        return Vec::new();
+    }
+    let found = well_known(&text).into_iter().filter(|(_, kind)| kind.is_none());
+    // Cookies are found with their names.
+    let is_value = |value: &&str| value.len() >= SHORTEST_KEY && !value.trim_end_matches('=').contains(['=', ';']);
+    let values = found.map(|(place, _)| &text[place]).filter(is_value);
+    values.map(|value| ("key".to_owned(), value.to_owned())).collect()
 }
 
 /// Whether a name may mark its value as a secret.
