@@ -25,7 +25,8 @@ pub(super) fn digests(known: &[(Role, String)], message: &Message) -> Vec<String
     if shown.is_empty() { vec![digest(message.role, &message.content)] } else { shown }
 }
 
-fn leaves(value: &Value, texts: &mut Vec<String>) {
+/// Adds the texts in a document.
+pub(super) fn leaves(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::String(text) => texts.push(text.clone()),
         Value::Array(items) => items.iter().for_each(|item| leaves(item, texts)),

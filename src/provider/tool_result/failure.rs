@@ -2,6 +2,7 @@
 //! page that is headed "Error codes", or the status of a device.
 
 use super::WRAPS;
+use axum::http::StatusCode;
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -14,6 +15,9 @@ static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"(?:error|http|http error)\s+[45]\d\d\b".to_owned(),
         r"error\s+\d+\s*(?:[:(\[{]|$)".to_owned(),
         r"\d{3} (?:client|server) error:".to_owned(),
+        // openai's, and httpx's.
+        r"error code: \d{3} - [{\['\x22]".to_owned(),
+        r"(?:client|server) error '[45]\d\d\b[^'\n]*' for url '".to_owned(),
         format!(r"error\s+(?:while|when|during|in|from|occurred|{acts})\b"),
         r"(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)".to_owned(),
         r"traceback \(most recent call last\)".to_owned(),
@@ -54,6 +58,8 @@ static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"tool cancelled by user\s*$",
         r"tool was interrupted\.\s*$",
         r"tool '[^'\n]+' did not return a result\s*$",
+        // Instructor's.
+        r"validation error found:\n.*\brecall the function correctly\b",
     ];
     Regex::new(&format!(r"(?is)^\s*(?:{})|\n\s*fix the errors and try again\.\s*$", forms.join("|"))).ok()
 });
@@ -71,6 +77,13 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"#<(?:[\w:]*Errno::\w+|[\w:]*(?:Error|Exception))(?:: [^\n]*)?>\s*$".to_owned(),
         r"thread '[^'\n]*'(?: \(\d+\))? panicked at \S".to_owned(),
         r"curl: \(\d+\) \S".to_owned(),
+        // Python's exceptions of a connection.
+        r"(?:<urlopen error )?\[(?:Errno -?|WinError )\d+\] [A-Z][^\n]*$".to_owned(),
+        r"<urlopen error [^\n]*>\s*$".to_owned(),
+        r"HTTPS?ConnectionPool\(host='[^'\n]*', port=".to_owned(),
+        r"[45]\d\d, message='[^'\n]*', url=".to_owned(),
+        r"Cannot connect to host \S+:\d+ ssl:".to_owned(),
+        r"\('Connection (?:aborted|broken)".to_owned(),
         r"dial (?:tcp|udp|unix)\d?(?:: lookup)? \S+: \S".to_owned(),
         format!(r#"(?:Get|Post|Put|Patch|Delete|Head) "https?://[^"\s]+": (?:{go})"#),
         format!(
@@ -114,7 +127,8 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
                 return error(&read);
             }
             let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
-            let told = is(&OF_FRAMEWORKS) || is(&REPORTS) && !is(&EXPLAINS) || is(&OF_PROGRAMS) && !is(&DISCUSSES);
+            let of_program = is(&OF_PROGRAMS) && !is(&DISCUSSES);
+            let told = is(&OF_FRAMEWORKS) || is(&REPORTS) && !is(&EXPLAINS) || of_program || is_reason(text, 500);
             told.then(|| (text.clone(), None))
         }
         Value::Object(members) if is_pascal_case(members) => {
@@ -282,12 +296,24 @@ fn failed(members: &Map<String, Value>) -> bool {
         || alone && (said || code.is_some_and(|code| (400..600).contains(&code)) || of_tool && worded)
 }
 
+/// Whether words are the reason of an HTTP status from `least` on and nothing else, as servers answer by themselves: "Internal
+/// server error". A reason of one word, or in small letters, may be the state of a thing or an empty result.
+fn is_reason(words: &str, least: u16) -> bool {
+    let words = words.trim().trim_end_matches('.');
+    (least..600).any(|code| {
+        let reason = StatusCode::from_u16(code).ok().and_then(|status| status.canonical_reason()).unwrap_or_default();
+        let is_own = reason.contains(' ') || matches!(code, 401 | 403);
+        is_own && (words == reason || code >= 500 && words.eq_ignore_ascii_case(reason))
+    })
+}
+
 /// Whether an object is the report of a service, in a form that no result has: nothing else stands in it.
 fn is_report(members: &Map<String, Value>) -> bool {
     let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
     let has = |name: &str| says_any(members, &[name]);
     let alone = |beside: &[&str]| is_alone(members, |name| beside.contains(&name));
     let worded = says_any(members, &WORDS);
+    let reason = || members.len() == 1 && WORDS.iter().any(|name| is_reason(text(name), 400));
     let is_code = |name: &str| members.get(name).and_then(Value::as_u64).is_some_and(|code| (400..600).contains(&code));
     let empty = |name: &str| members.get(name).is_some_and(|value| !says_something(value));
     let is_class = |name: &str| name.ends_with("Error") || name.ends_with("Exception");
@@ -309,6 +335,7 @@ fn is_report(members: &Map<String, Value>) -> bool {
             || alone(&[]) && is_code("code") && (empty("data") || empty("result")))
         || status.contains(' ') && alone(&["status", "time", "usage"])
         || refused && alone(&["status", "data"])
+        || reason()
         || is_graphql(members, alone(&["errors", "extensions"]))
 }
 

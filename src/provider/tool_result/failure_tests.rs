@@ -47,6 +47,12 @@ fn errors_are_told_from_results() {
     ] {
         assert_eq!(error(&failed), down(None), "{failed}");
     }
+    for reason in ["Internal server error", "Not Found", "Forbidden", "Service Unavailable", "Too Many Requests"] {
+        for name in ["detail", "message"] {
+            let failed = json!({ name: reason });
+            assert_eq!(error(&failed), Some((reason.to_owned(), None)), "{failed}");
+        }
+    }
     for text in [
         "Error: down",
         "error",
@@ -107,6 +113,19 @@ fn errors_are_told_from_results() {
         "thread '<unnamed>' (4711) panicked at src/main.rs:4:5:\nindex closed",
         "curl: (7) Failed to connect to 127.0.0.1 port 9 after 0 ms: Connection refused",
         "curl: (60) SSL certificate problem: certificate has expired\nMore details here: https://curl.se/docs/sslcerts.html\n\nTo learn how to fix it, please visit the web page mentioned above.",
+        "Server error '500 Internal Server Error' for url 'http://x/'\nFor more information check: https://developer.mozilla.org/en-US/docs/Web/HTTP/Status/500",
+        "Error code: 429 - {'error': {'message': 'try again', 'type': 'rate_limit'}}",
+        "<urlopen error [Errno 111] Connection refused>",
+        "<urlopen error timed out>",
+        "[Errno 111] Connection refused",
+        "[Errno -2] Name or service not known",
+        "[WinError 10061] No connection could be made because the target machine actively refused it",
+        "HTTPSConnectionPool(host='x', port=443): Read timed out. (read timeout=10)",
+        "500, message='Internal Server Error', url='http://x/'",
+        "Cannot connect to host 127.0.0.1:9999 ssl:default [Connect call failed ('127.0.0.1', 9999)]",
+        "('Connection aborted.', RemoteDisconnected('Remote end closed connection without response'))",
+        "Internal Server Error",
+        "Validation Error found:\n1 validation error for Answer\nsources\n  Field required\nRecall the function correctly, fix the errors",
         "dial tcp 127.0.0.1:9: connect: connection refused",
         "dial tcp: lookup index.example: no such host",
         "Get \"http://127.0.0.1:9/search\": dial tcp 127.0.0.1:9: connect: connection refused",
@@ -166,6 +185,19 @@ fn what_is_data_is_no_error() {
         json!("Error 503 means that the tray is open. Close the tray."),
         json!("Error 12 The tray is open"),
         json!("HTTP 2 is faster than HTTP 1."),
+        json!("[Errno 111] Connection refused means that nobody listens at the port."),
+        json!("[Errno 111] Connection refused\nCause: nobody listens."),
+        json!("Error code: 429 - too many requests. Wait for a minute."),
+        json!("500, message us at help@example.com"),
+        json!("Cannot connect to host? Check the cable."),
+        json!("Validation error found in your form? Call us."),
+        json!("not found"),
+        json!("Not Found"),
+        json!("Forbidden"),
+        json!({"message": "Locked"}),
+        json!({"message": "not found"}),
+        json!({"detail": "Internal server errors are rare."}),
+        json!({"id": "T-1", "description": "Internal Server Error"}),
         json!("HTTP 200 OK"),
         json!("HTTP 201: {\"ok\": true}"),
         json!({"data": {"orders": [], "total": 0}, "errors": [{"message": "no prices"}]}),

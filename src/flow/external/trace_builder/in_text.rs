@@ -8,7 +8,7 @@
 
 use super::{TraceBuilder, Waiting};
 use crate::flow::external::decoder;
-use crate::flow::external::shown::continued;
+use crate::flow::external::shown::{continued, leaves};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::mcp::Ran;
 use crate::trace::ToolOutcome;
@@ -93,14 +93,24 @@ impl TraceBuilder<'_> {
     }
 
     /// Ends the calls of the last completion that a request leaves out, though it goes on with the user's words: a single
-    /// one failed if they report an error, and an answering tool's was not the answer.
+    /// one failed if they report an error, and an answering tool's was not the answer. An agent may put its own words in
+    /// place of the calls; if they hold the answer, it stands.
     pub(super) fn left_out_calls(&mut self, asked: &ChatRequest) {
         let Some(told) = continued(&self.before, &asked.messages) else { return };
-        if told.is_empty() || told.iter().any(|message| message.role != Role::User) {
+        let (told, own): (Vec<&Message>, Vec<_>) = told.iter().partition(|message| message.role == Role::User);
+        if told.is_empty() || own.iter().any(|message| message.role != Role::Assistant || !message.calls.is_empty()) {
             return;
         }
         let last = self.completions.checked_sub(1);
-        let is_left_out = |call: &Waiting| Some(call.completion) == last && call.ran.is_none() && call.found.is_none();
+        let is_said = |call: &Waiting| {
+            let mut texts = Vec::new();
+            leaves(&call.arguments, &mut texts);
+            let said = |text: &String| !text.is_empty() && own.iter().any(|message| message.content.contains(text));
+            texts.iter().any(said)
+        };
+        let is_left_out = |call: &Waiting| {
+            Some(call.completion) == last && call.ran.is_none() && call.found.is_none() && !is_said(call)
+        };
         let places: Vec<usize> = (0..self.waiting.len()).filter(|place| is_left_out(&self.waiting[*place])).collect();
         let words = told.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n");
         if let [place] = places[..]
