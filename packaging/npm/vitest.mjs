@@ -39,7 +39,9 @@ export function withCases(test, { environment = true } = {}) {
         await use(one);
         return;
       }
-      const begun = await post('/cases', { name: task.name });
+      // In a second worker of Vitest, others may run tests at the same time.
+      const sideBySide = Number(process.env.VITEST_POOL_ID) > 1;
+      const begun = await post('/cases', { name: task.name, side_by_side: sideBySide });
       const end = (how) => post(`/cases/${begun.id}/end`, how);
       one.question = begun.question;
       [one.baseUrls, one.headers] = [begun.base_urls, begun.headers];

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Restarts {
     /// Trials in a turn of which it ended by itself.
     pub crashed: u64,
+    /// Trials in which it was ended because a turn took longer than its limit.
+    #[serde(default)]
+    pub timed_out: u64,
     /// Trials in ERROR, after which it was ended.
     pub trial_error: u64,
     /// Trials whose scenario declares a new process for each trial: `target.restart: trial`.
@@ -21,6 +24,7 @@ impl Restarts {
     pub(super) fn add(&mut self, cause: RestartCause) {
         *match cause {
             RestartCause::Crashed => &mut self.crashed,
+            RestartCause::TimedOut => &mut self.timed_out,
             RestartCause::TrialError => &mut self.trial_error,
             RestartCause::Declared => &mut self.declared,
         } += 1;
@@ -33,12 +37,16 @@ impl Restarts {
 
     /// A note on restarts that nobody declared; `None` if there are none.
     pub(super) fn words(&self) -> Option<String> {
-        let crashed = (self.crashed > 0).then(|| format!("crashed in {}", count(self.crashed, "trial", "trials")));
-        let errors = (self.trial_error > 0)
-            .then(|| format!("was ended after {} in ERROR", count(self.trial_error, "trial", "trials")));
-        let causes: Vec<String> = crashed.into_iter().chain(errors).collect();
+        let undeclared = [
+            ("crashed in", self.crashed, ""),
+            ("was ended in", self.timed_out, " that took too long"),
+            ("was ended after", self.trial_error, " in ERROR"),
+        ];
+        let happened = undeclared.into_iter().filter(|(_, times, _)| *times > 0);
+        let cause = |(what, times, why)| format!("{what} {}{why}", count(times, "trial", "trials"));
+        let causes: Vec<String> = happened.map(cause).collect();
         (!causes.is_empty()).then(|| {
-            let times = count(self.crashed + self.trial_error, "time", "times");
+            let times = count(self.crashed + self.timed_out + self.trial_error, "time", "times");
             format!("the agent's process had to be started again {times}: it {}", causes.join(" and "))
         })
     }

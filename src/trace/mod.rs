@@ -323,6 +323,8 @@ pub struct Trace {
 pub enum RestartCause {
     /// It ended by itself in a turn.
     Crashed,
+    /// It was ended because a turn took longer than its limit.
+    TimedOut,
     /// It was ended because its trial ended in ERROR.
     TrialError,
     /// The scenario declares a new process for each trial.
@@ -403,8 +405,8 @@ words! {
         ReplyUnread = "reply not read",
         /// An external agent did not start, or was not reached.
         AgentUnreached = "agent not reached",
-        /// An external agent gave no reply in time, redirected, asked for authentication, or asked its services on after its
-        /// reply.
+        /// An external agent redirected, asked for authentication, asked its services on after its reply, or gave no reply in
+        /// time where that is no verdict: while it was recorded or replayed, or had asked for nothing.
         NoUsableReply = "no usable reply",
         /// A fault that the case declares never landed, so nothing is known of how the agent meets it.
         FaultMissed = "fault never landed",

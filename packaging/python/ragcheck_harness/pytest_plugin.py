@@ -92,7 +92,9 @@ def ragcheck_case(request, monkeypatch):
     name = getattr(request.node, "ragcheck_name", request.node.name)
     other = begun_twice(request.node, name)
     try:
-        begun = send("/cases", {"name": name})
+        # With several workers of pytest-xdist, a request may also be that of a test without a case.
+        side_by_side = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)) > 1
+        begun = send("/cases", {"name": name, "side_by_side": side_by_side})
     except Refused as refused:
         begun, = refused.args
         problem = begun["error"]

@@ -54,6 +54,9 @@ pub(crate) const NO_REPLY: &str = "no_reply";
 /// Kind of failure of a turn whose answer has no word.
 pub(crate) const ANSWER_EMPTY: &str = "answer_empty";
 
+/// Kind of failure of a turn that took longer than its limit.
+pub(crate) const TIMED_OUT: &str = "timeout";
+
 /// Tool name for a search that the agent makes without a call of the model, if no tool has that role.
 const UNASKED: &str = "external_search";
 
@@ -83,7 +86,7 @@ pub(crate) trait Life: Send + Sync {
     /// closed the connection and goes on. `None` if it runs and takes no connections.
     fn failure<'l>(&'l self, why: &'l str) -> BoxFuture<'l, Option<Fault>>;
 
-    /// What a process without a reply is to do, if its standard output shows it.
+    /// What a process without a reply is to do, if its standard output shows it and it has replied to no turn before.
     fn advice(&self) -> Option<String>;
 }
 

@@ -4,7 +4,9 @@ use super::chains::Chains;
 use super::probe::{HeldKeyword, Probe, read_back};
 use super::target::{Endpoint, Fill, Reply};
 use super::turn::{Built, Seen, Tracing};
-use super::{AWAITED, CRASHED, Fault, Life, Pace, SILENCE, Settings, Silence, Telemetry, Trouble, UNASKED, Words};
+use super::{
+    AWAITED, CRASHED, Fault, Life, Pace, SILENCE, Settings, Silence, TIMED_OUT, Telemetry, Trouble, UNASKED, Words,
+};
 use crate::flow::context::micros;
 use crate::flow::digest;
 use crate::platform::clock::{Clock, timeout};
@@ -38,6 +40,8 @@ pub(crate) struct Session<'a> {
     pub clock: Arc<dyn Clock>,
     /// Whether the agent may send no request after a reply; not checked in replay, where its exchanges are known.
     pub silence: Silence,
+    /// Whether a turn that takes too long fails, which is a verdict; otherwise the trial cannot be judged.
+    pub late_fails: bool,
     /// Trace id that its requests carry to say which trial they belong to; `None` if it runs one trial at a time.
     pub trace: Option<String>,
     /// Measures or replays the duration of turns.
@@ -140,7 +144,10 @@ impl Session<'_> {
         let sent = self.clock.now();
         let reply = self.reply(request).await?;
         let real = self.clock.now().saturating_sub(sent);
-        self.settled().await?;
+        let is_late = matches!(reply, Err((TIMED_OUT, _)));
+        if !is_late {
+            self.settled().await?;
+        }
         let mut passed = self.tap.take();
         self.chains.follow(&mut passed);
         let exchanges = passed.iter().map(Passed::took).sum();
@@ -164,8 +171,7 @@ impl Session<'_> {
             let known = self.offered.get_or_insert_default();
             known.extend(tools.iter().filter(|tool| !known.contains(tool)).cloned().collect::<Vec<_>>());
         }
-        let crashed = |outcome: &TurnOutcome| matches!(outcome, TurnOutcome::Failed { kind, .. } if kind == CRASHED);
-        if miss.is_none() && outcome.as_ref().is_ok_and(|outcome| !crashed(outcome)) {
+        if miss.is_none() && outcome.as_ref().is_ok_and(|outcome| !is_lost(outcome)) {
             self.probed(&mut told, (ordinal, turn)).await?;
         }
         for (at, what) in told {
@@ -189,6 +195,14 @@ impl Session<'_> {
             What::TurnEnded(TurnEnded { took_us, outcome, history, reply: body }),
         );
         Ok(())
+    }
+
+    /// Whether the last turn took longer than its limit: the agent still works on it, and can be asked nothing more.
+    pub(crate) fn is_late(&self) -> bool {
+        self.events.last().is_some_and(|event| match &event.what {
+            What::TurnEnded(ended) => matches!(&ended.outcome, TurnOutcome::Failed { kind, .. } if kind == TIMED_OUT),
+            _ => false,
+        })
     }
 
     /// Reads the agent's keyword index after a turn that wrote to it. What the agent asks its services for meanwhile
@@ -226,13 +240,16 @@ impl Session<'_> {
         self.tap.close();
         let at = self.settings.target.endpoint.url();
         let mut told = format!("the agent at {at} gave no reply within {} s (limits.turn)", limit.as_secs_f64());
+        let advice = self.life.and_then(Life::advice);
+        let is_set_up = advice.is_none() && !self.tap.services().is_empty();
         // A process that ragcheck started is ended with its trial, so nothing of it can fall into the next one.
-        if let Some(life) = self.life {
-            told.extend(life.advice());
+        if self.life.is_some() {
+            told.extend(advice);
         } else if timeout(&*self.clock, limit, reply).await.is_err() {
             told.push_str(", nor within as long again: what it still asks for may fall into the next trial");
         }
-        Err(Trouble::TooSlow(told))
+        // An agent that has asked nothing may wait for a service that it asks elsewhere.
+        if self.late_fails && is_set_up { Ok(Err((TIMED_OUT, told))) } else { Err(Trouble::TooSlow(told)) }
     }
 
     /// Waits until a turn that failed leaves no request in flight, so that none falls into the next trial.
@@ -292,4 +309,9 @@ impl Session<'_> {
     fn push(&mut self, at: Duration, conversation: u32, turn: u32, what: What) {
         self.events.push(Event { at_us: micros(at), conversation, turn, what });
     }
+}
+
+/// Whether a turn ended so that the agent cannot be asked for its index.
+pub(super) fn is_lost(outcome: &TurnOutcome) -> bool {
+    matches!(outcome, TurnOutcome::Failed { kind, .. } if [CRASHED, TIMED_OUT].contains(&kind.as_str()))
 }

@@ -399,6 +399,7 @@ fn after_a_reply_the_silence_is_awaited_only_where_a_request_was_in_progress_or_
             tap: Arc::clone(&tap),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             silence,
+            late_fails: false,
             trace: None,
             pace: &Real,
             words: &Plain,

@@ -1,5 +1,6 @@
 //! What was seen of a turn, and the events that are built from it: again at the end of the trial, if more spans came.
 
+use super::session::is_lost;
 use super::target::Reply;
 use super::trace_builder::{OF_NO_CONVERSATION, Shown, TraceBuilder};
 use super::trial_spans::TrialSpans;
@@ -168,20 +169,15 @@ impl Session<'_> {
     /// Adds what the index holds to the entries that no probe was asked for yet.
     async fn read_index(&mut self) -> Result<(), Trouble> {
         let Some(probe) = &self.probe else { return Ok(()) };
-        let crashed = |event: &&Event| match &event.what {
-            What::TurnEnded(ended) => {
-                matches!(&ended.outcome, TurnOutcome::Failed { kind, .. } if kind == super::CRASHED)
-            }
-            _ => false,
-        };
-        let crashed = self.events.iter().any(|event| crashed(&event));
+        let lost = |event: &Event| matches!(&event.what, What::TurnEnded(ended) if is_lost(&ended.outcome));
+        let lost = self.events.iter().any(lost);
         let mut held = std::mem::take(&mut self.held);
         let written =
             |event: &mut Event| event.what.indexed_mut().is_some().then_some((event.conversation, event.turn));
         let turns: Vec<(u32, u32)> = self.events.iter_mut().filter_map(written).collect();
         let mut asked: BTreeMap<String, Vec<probe::HeldKeyword>> = BTreeMap::new();
         for (conversation, turn) in turns {
-            if crashed || held.contains_key(&(conversation, turn)) {
+            if lost || held.contains_key(&(conversation, turn)) {
                 continue;
             }
             let id = self.conversation(conversation, turn);

@@ -1,6 +1,7 @@
 //! Decides whether a trial of an external agent can be judged: a refused request got no answer, and an agent that sent
 //! no request was not observed.
 
+use crate::trace::text::plural;
 use crate::trace::{Event, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
 use crate::trial::outcome::error;
 use crate::trial::proxy::{Asked, MODEL_MOUNT, Refused, unsent_key};
@@ -20,6 +21,8 @@ pub(super) struct Heard<'t> {
     pub(super) recorded: Option<Asked>,
     /// Whether the case declares that the agent sends no request.
     pub(super) asks_nothing: bool,
+    /// Refused requests that carried the id of a trial that had ended.
+    pub(super) of_ended: usize,
     /// Whether a test runner asks the agent.
     pub(super) by_runner: bool,
     /// Whether ragcheck started the agent, or its test runner, with the base URLs in its environment.
@@ -30,7 +33,7 @@ impl Heard<'_> {
     /// Why the trial cannot be judged. A refused request comes first, because other failures may follow from it.
     pub(super) fn problem(&self, events: &[Event], end: &TrialEnd) -> Option<Box<TrialError>> {
         let (kind, message, mut detail) = if let Some(stray) = self.stray.filter(|_| self.by_runner) {
-            let detail = "several cases were open, and this request may belong to any of them: build the client with the \
+            let detail = "tests run side by side, and this request may belong to any of them: build the client with the \
                           `base_urls` or the `headers` that POST /cases replied with, or run one test at a time";
             (TrialErrorKind::ProxyRefused, stray.to_string(), vec![detail.to_owned()])
         } else if let Some(stray) = self.stray {
@@ -47,8 +50,13 @@ impl Heard<'_> {
             );
             (TrialErrorKind::ProxyRefused, first.to_string(), detail)
         } else if *end == TrialEnd::Completed && self.asked.completions == 0 && !self.asks_nothing {
-            let (message, detail) =
-                if self.asked.requests == 0 { self.nothing_asked() } else { self.model_not_asked() }?;
+            let (message, detail) = if self.of_ended > 0 && self.by_runner {
+                Some(self.asked_as_another())
+            } else if self.asked.requests == 0 {
+                self.nothing_asked()
+            } else {
+                self.model_not_asked()
+            }?;
             // An agent that failed before it asked is the cause, and the silence what follows.
             return Some(match failure(events) {
                 Some(cause) => {
@@ -70,6 +78,15 @@ impl Heard<'_> {
         }
         detail.extend(failure(events).map(|message| format!("the turn ended with: {message}")));
         Some(error(kind, &message, detail))
+    }
+
+    /// Message and remedy for an agent whose client was made for another case.
+    fn asked_as_another(&self) -> (String, String) {
+        let requests = plural(self.of_ended, "request");
+        let message = format!("{requests} came with the base URL of a case that has ended, and nothing was answered");
+        let detail = "the client was made in the test of that case: make one in each test, or one before the first case that \
+                      sends the `headers` of the case";
+        (message, detail.to_owned())
     }
 
     /// Message and remedy for an agent that sent no request; `None` if its recording is empty too.
@@ -184,7 +201,8 @@ mod tests {
     fn heard(asked: Asked) -> Heard<'static> {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
         let (recorded, stray, asks_nothing) = (None, None, false);
-        Heard { proxy, asked, refused: &[], stray, recorded, asks_nothing, by_runner: false, started: false }
+        let (by_runner, started, of_ended) = (false, false, 0);
+        Heard { proxy, asked, refused: &[], stray, recorded, asks_nothing, of_ended, by_runner, started }
     }
 
     #[test]

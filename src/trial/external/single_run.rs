@@ -94,7 +94,7 @@ impl Work<'_> {
             Mode::Replay | Mode::Imported => Silence::Unchecked,
         };
         let traced = match &begun {
-            Some(_) => Some(Traced::new(Arc::default(), false)),
+            Some(begun) => Some(Traced::new(Arc::default(), begun.beside)),
             None => self.place.traced().or_else(|| setup.spans.then(Traced::alone)),
         };
         let trace = traced.as_ref().map(|traced| traced.id().to_owned());
@@ -119,6 +119,8 @@ impl Work<'_> {
             tap: Arc::clone(&tap),
             clock,
             silence,
+            // A recording keeps whole turns, and in a replay the time is that of this machine.
+            late_fails: mode == TrialMode::Live,
             trace,
             pace,
             words: &*vars,
@@ -143,7 +145,8 @@ impl Work<'_> {
         // What the agent still sends belongs to no trial.
         let abandoned = tap.abandoned();
         tap.close();
-        if process.is_none() && end != TrialEnd::Completed {
+        let is_late = session.is_late();
+        if process.is_none() && (is_late || end != TrialEnd::Completed) {
             session.abandoned().await;
         }
         let requests = serving.requests();
@@ -157,7 +160,9 @@ impl Work<'_> {
         let (asked, stray, asks_nothing) = (requests.asked, requests.stray.as_ref(), self.case.asks_nothing);
         let by_runner = begun.is_some();
         let started = by_runner || self.outside.is_started();
-        let heard = Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing, by_runner, started };
+        let of_ended = requests.of_ended;
+        let heard =
+            Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing, of_ended, by_runner, started };
         let end = heard.problem(&session.events, &end).map_or(end, |problem| TrialEnd::Error(*problem));
         let silent = heard.note(&end);
         let mut trace = self.trial.trace(evidence, end);
@@ -190,10 +195,11 @@ impl Work<'_> {
         trace.version = version_of(&trace.events).max(trace.end.version());
         trace.restart = process.and_then(|_| match &trace.end {
             TrialEnd::Error(_) => Some(RestartCause::TrialError),
+            TrialEnd::Completed if is_late => Some(RestartCause::TimedOut),
             TrialEnd::Completed if has_crashed(&trace.events) => Some(RestartCause::Crashed),
             TrialEnd::Completed => setup.restarts.then_some(RestartCause::Declared),
         });
-        if trace.end == TrialEnd::Completed {
+        if trace.end == TrialEnd::Completed && !is_late {
             lease.release();
         }
         if let Some(begun) = begun {
@@ -258,6 +264,9 @@ async fn converse(session: &mut Session<'_>, case: &ResolvedCase, turns: &Turns)
         for turn in &planned.turns {
             turns.begin();
             session.turn(&mut conversation, &turn.ask).await?;
+            if session.is_late() {
+                return session.finish().await;
+            }
         }
     }
     session.finish().await

@@ -66,6 +66,8 @@ pub(crate) struct Requests {
     pub refused: Vec<Refused>,
     /// A request of no trial that came while trials ran side by side: it may have been this one's.
     pub stray: Option<Refused>,
+    /// Refused requests that carried the trace id of a trial that had ended.
+    pub of_ended: usize,
 }
 
 /// Whom a request belongs to.
@@ -126,6 +128,7 @@ impl Desk {
                 return Whose::Trial(served.number);
             }
             if self.ended.iter().any(|ended| ended == id) {
+                self.served.iter_mut().for_each(|served| served.requests.of_ended += 1);
                 return Whose::Nobody;
             }
         }

@@ -26,6 +26,8 @@ pub struct ServiceSettings {
     pub third_host: Option<&'static str>,
     /// How long it ponders over a question about frost before it asks anybody.
     pub ponders: Duration,
+    /// How long it ponders over one about frost when it has its answer.
+    pub lingers: Duration,
     /// How many different requests it sends at once before each turn, in another order after each reset.
     pub asks_at_once: usize,
     /// How long after a reply it asks its model once more.
@@ -60,6 +62,7 @@ impl Default for ServiceSettings {
             both_at_once: false,
             third_host: None,
             ponders: Duration::ZERO,
+            lingers: Duration::ZERO,
             asks_at_once: 0,
             asks_after: None,
             asks_on_reset: false,
@@ -177,7 +180,8 @@ async fn answer(agent: &Inside, body: &Value) -> Response {
         let sent = client.get(host).send().await;
         assert!(sent.is_ok_and(|answer| answer.status() == 403) || host.starts_with("https"), "{host} was reached");
     }
-    if body["message"].as_str().is_some_and(|message| message.contains("frost tonight")) {
+    let frost = body["message"].as_str().is_some_and(|message| message.contains("frost tonight"));
+    if frost {
         tokio::time::sleep(agent.ways.ponders).await;
     }
     agent.ask_at_once(&messages).await;
@@ -199,7 +203,12 @@ async fn answer(agent: &Inside, body: &Value) -> Response {
             let text = call["function"]["arguments"].as_str().unwrap_or_default();
             let arguments: Value = serde_json::from_str(text).unwrap_or_default();
             let result = match call["function"]["name"].as_str() {
-                Some("final_answer") => return Json(json!({"reply": {"text": arguments["answer"]}})).into_response(),
+                Some("final_answer") => {
+                    if frost {
+                        tokio::time::sleep(agent.ways.lingers).await;
+                    }
+                    return Json(json!({"reply": {"text": arguments["answer"]}})).into_response();
+                }
                 Some("search_docs") => documents(),
                 Some("web_search") => agent.search(&arguments).await,
                 Some("remember") => {

@@ -471,10 +471,46 @@ fn open_cases_are_kept_apart_by_base_url_and_by_header_and_a_request_of_neither_
     let outcome = bench.replayed(&stray);
     outcome.expect_code(3);
     assert!(
-        said(&outcome).contains("several cases were open, and this request may belong to any of them"),
+        said(&outcome).contains("tests run side by side, and this request may belong to any of them"),
         "{}",
         said(&outcome)
     );
+}
+
+#[test]
+fn a_client_made_in_the_test_of_a_case_that_has_ended_is_told_so() {
+    let bench = Bench::set();
+    let frost = "Is there frost?";
+    let steps = |name: &str| {
+        json!([
+            begin("warranty"),
+            ask("warranty", WARRANTY),
+            end("warranty"),
+            begin("frost"),
+            ask(name, frost),
+            end("frost")
+        ])
+    };
+    bench.recorded(&steps("frost"));
+    let outcome = bench.replayed(&steps("warranty"));
+    outcome.expect_code(3);
+    let words = said(&outcome);
+    for part in ["1 request came with the base URL of a case that has ended", "make one in each test"] {
+        assert!(words.contains(part), "{words}");
+    }
+}
+
+#[test]
+fn a_request_of_no_case_is_an_error_where_other_processes_run_tests_too() {
+    let bench = Bench::set();
+    bench.recorded(&warranty());
+    let mut begins = begin("warranty");
+    begins["body"]["side_by_side"] = true.into();
+    let own = json!([begins.clone(), ask("warranty", WARRANTY), end("warranty")]);
+    bench.replayed(&own).expect_code(0);
+    let outcome = bench.replayed(&json!([begins, ask("", WARRANTY), end("warranty")]));
+    outcome.expect_code(3);
+    assert!(said(&outcome).contains("tests run side by side, and this request may belong"), "{}", said(&outcome));
 }
 
 #[test]

@@ -470,7 +470,7 @@ fn a_crash_fails_its_turn_with_the_last_lines_and_the_next_trial_has_a_new_proce
     assert!(outcome.stdout.contains("1 PASS, 1 FAIL"), "{}{}", outcome.stdout, outcome.stderr);
     let traces = stage.project.traces();
     let evaluated = stage.project.latest("run.json");
-    assert_eq!(evaluated["restarts"], json!({"crashed": 1, "trial_error": 0, "declared": 0}));
+    assert_eq!(evaluated["restarts"], json!({"crashed": 1, "timed_out": 0, "trial_error": 0, "declared": 0}));
     let told = "the agent's process had to be started again 1 time: it crashed in 1 trial";
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&outcome.stdout).contains(told), "{}", outcome.stdout);

@@ -21,6 +21,27 @@ fn an_agent_that_is_late_is_refused_and_awaited_so_that_the_next_trial_is_its_ow
 }
 
 #[test]
+fn an_agent_that_hangs_when_it_has_asked_its_model_fails_its_turn_which_counts_as_unanswered() {
+    let stage = Stage::set();
+    let lingers = Duration::from_millis(1500);
+    let _agent = stage.agent(ServiceSettings { lingers, ..ServiceSettings::default() }, "limits: {turn: 1s}\n");
+    let outcome = stage.run(&["--mode", "live"]);
+    let said = format!("{}{}", outcome.stdout, outcome.stderr);
+    assert!(said.contains("gave no reply within 1 s (limits.turn)") && !said.contains("ERROR"), "{said}");
+    let trials: Vec<_> = stage.project.traces();
+    let frost: Vec<_> = trials.iter().filter(|trace| trace["case"] == "frost").collect();
+    assert!(!frost.is_empty() && trials.iter().all(|trace| trace["end"] == "completed"), "{said}");
+    for trace in frost {
+        let ends = events(trace, "turn_ended");
+        assert_eq!(ends.last().expect("a turn")["outcome"]["failed"]["kind"], "timeout", "{trace}");
+    }
+    let rows = stage.project.latest("run.json");
+    let unanswered: u64 =
+        rows["latency"].as_array().expect("rows").iter().filter_map(|row| row["unanswered"].as_u64()).sum();
+    assert!(unanswered > 0, "{}", rows["latency"]);
+}
+
+#[test]
 fn requests_that_an_agent_sends_at_once_are_recorded_whichever_arrives_first() {
     // On a machine under load the last request arrives long after the first: an answer that is there by then would make
     // them two requests in a row, in the recording and rightly so.

@@ -89,11 +89,14 @@ pub(super) struct LineTransport {
     clock: Arc<dyn Clock>,
     /// Whether every line that was sent has had its reply.
     in_step: AtomicBool,
+    /// Whether it has replied to a turn.
+    replied: AtomicBool,
 }
 
 impl LineTransport {
     pub(super) fn new(pipes: Pipes, output: Output, clock: Arc<dyn Clock>) -> Self {
-        Self { pipes: tokio::sync::Mutex::new(pipes), output, clock, in_step: AtomicBool::new(true) }
+        let (in_step, replied) = (AtomicBool::new(true), AtomicBool::new(false));
+        Self { pipes: tokio::sync::Mutex::new(pipes), output, clock, in_step, replied }
     }
 
     /// Writes a space before the first line, which JSON ignores: once it is read, the process waits for its first turn.
@@ -120,6 +123,11 @@ impl LineTransport {
     pub(super) fn is_in_step(&self) -> bool {
         self.in_step.load(Ordering::SeqCst)
     }
+
+    /// Whether the process has replied to a turn.
+    pub(super) fn has_replied(&self) -> bool {
+        self.replied.load(Ordering::SeqCst)
+    }
 }
 
 impl Transport for LineTransport {
@@ -134,6 +142,7 @@ impl Transport for LineTransport {
             let reply = pipes.exchange(&request.body.to_string(), &self.output).await;
             let body = reply.map_err(|why| TransportError::Connection { message: why.to_string(), took: took() })?;
             self.in_step.store(true, Ordering::SeqCst);
+            self.replied.store(true, Ordering::SeqCst);
             let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
             Ok(HttpResponse { status: 200, headers, body: Bytes::from(body), took: took(), chunks: Vec::new() })
         })

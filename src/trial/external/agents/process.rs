@@ -27,7 +27,7 @@ const STILL_STARTS: &str = "If it is only slow to start, let fewer start at a ti
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Interval between two looks at a starting process.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a server that listens at `[::1]` may take to listen at 127.0.0.1 too.
+/// How long a server that listens at `[::1]`, or of which another port is known, may take to listen where it is asked.
 const ALONE: Duration = Duration::from_secs(2);
 /// How long the end of a process is awaited after its connection broke.
 const END_LIMIT: Duration = Duration::from_millis(500);
@@ -173,7 +173,7 @@ impl Process {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = path.and_then(|_| reqwest::Client::builder().no_proxy().build().ok());
         let until = self.clock.now() + START_LIMIT;
-        let mut alone = None;
+        let (mut alone, mut elsewhere) = (None, None);
         loop {
             let listening = self.listening().await;
             let address = listening.unwrap_or(self.address);
@@ -202,14 +202,19 @@ impl Process {
             if up {
                 return Ok(address);
             }
-            if let Some(port) = self.other_port() {
-                let message =
-                    format!("the agent listens at port {port}, not at {}: `{command}`; {READS_PORT}", self.port);
-                return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
+            let other = self.other_port();
+            if let Some((port, true)) = other {
+                let since = *elsewhere.get_or_insert_with(|| self.clock.now());
+                if self.clock.now() >= since + ALONE {
+                    let message =
+                        format!("the agent listens at port {port}, not at {}: `{command}`; {READS_PORT}", self.port);
+                    return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
+                }
             }
             if self.clock.now() >= until {
+                let named = other.map(|(port, _)| format!(", and its output names port {port}")).unwrap_or_default();
                 let what = path.map_or_else(
-                    || format!("nothing listens at {address}; {READS_PORT}. {STILL_STARTS}"),
+                    || format!("nothing listens at {address}{named}; {READS_PORT}. {STILL_STARTS}"),
                     |path| format!("GET {path} at {address} does not answer with a status below 400"),
                 );
                 let seconds = START_LIMIT.as_secs();
@@ -220,17 +225,23 @@ impl Process {
         }
     }
 
-    /// Another port at which it says that it listens, and does.
-    fn other_port(&self) -> Option<u16> {
+    /// Another port that it names and at which something listens; and whether it says that it listens there itself, as other
+    /// lines name services that it asks.
+    fn other_port(&self) -> Option<(u16, bool)> {
         let printed = self.output.text();
-        let ports = ["127.0.0.1:", "localhost:", "0.0.0.0:"].into_iter().flat_map(|host| {
-            printed.split(host).skip(1).filter_map(|after| {
+        let ports = printed.lines().flat_map(|line| {
+            let lower = line.to_lowercase();
+            let says = ["running", "listening", "listens", "serving", "started", "local:"];
+            let is_own = says.iter().any(|word| lower.contains(word)) && !lower.contains("connect");
+            let named = ["127.0.0.1:", "localhost:", "0.0.0.0:"].into_iter().flat_map(|host| line.split(host).skip(1));
+            named.filter_map(move |after| {
                 let end = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
-                after[..end].parse::<u16>().ok()
+                Some((after[..end].parse::<u16>().ok()?, is_own))
             })
         });
-        let mut others = ports.filter(|port| *port != self.port && !self.known.contains(port));
-        others.find(|port| std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).is_ok())
+        let is_open = |port| std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        let others = ports.filter(|(port, _)| *port != self.port && !self.known.contains(port));
+        others.filter(|(port, _)| is_open(*port)).max_by_key(|(_, is_own)| *is_own)
     }
 
     /// The port that it was told to listen at.
@@ -331,7 +342,7 @@ impl Life for Process {
     }
 
     fn advice(&self) -> Option<String> {
-        self.lines.as_ref()?;
+        self.lines.as_ref().filter(|lines| !lines.has_replied())?;
         let lines = self.output.last_lines();
         Some(match lines.last() {
             Some(last) => format!(

@@ -50,6 +50,8 @@ pub(in crate::trial::external) struct Begun {
     over: Mutex<Option<oneshot::Sender<Option<String>>>>,
     /// What the agent raised, by the runner.
     raised: Mutex<Option<String>>,
+    /// Whether tests of other processes run at the same time.
+    pub(in crate::trial::external) beside: bool,
 }
 
 /// A turn: what the agent is asked, and where its reply goes.
@@ -75,11 +77,11 @@ pub(super) struct Open {
 }
 
 /// A case that begins now, from both sides.
-pub(super) fn begin() -> (Begun, Open) {
+pub(super) fn begin(beside: bool) -> (Begun, Open) {
     let ((served, is_served), (asked, turns), (over, is_over)) =
         (oneshot::channel(), mpsc::unbounded_channel(), oneshot::channel());
-    let begun =
-        Begun { served: Mutex::new(Some(served)), asked, over: Mutex::new(Some(over)), raised: Mutex::default() };
+    let (served, over, raised) = (Mutex::new(Some(served)), Mutex::new(Some(over)), Mutex::default());
+    let begun = Begun { served, asked, over, raised, beside };
     (begun, Open { served: is_served, asked: turns, over: is_over })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | request | body | reply |
 //! |---|---|---|
-//! | `POST /cases` | `name`, and optional `take` and `question` or `questions` | 201: `id`, base URLs and the first turn |
+//! | `POST /cases` | `name`, and optional `take`, `side_by_side` and `question` or `questions` | 201: `id`, base URLs and the first turn |
 //! | `POST /cases/ID/turn` | the same as for `end` | 200: the next turn; `question` is null if there is none |
 //! | `POST /cases/ID/end` | `answer` and optional `sources`, or `error`, or `skipped` | 200: `error`, why the case cannot be judged, or null |
 //!
@@ -65,6 +65,9 @@ struct Begin {
     question: Option<String>,
     #[serde(default)]
     questions: Vec<String>,
+    /// Whether other processes of the runner run tests at the same time.
+    #[serde(default)]
+    side_by_side: bool,
 }
 
 /// What skips a case, open or refused: why its test was skipped.
@@ -142,13 +145,14 @@ impl Desk {
     }
 
     async fn begin(&self, body: &[u8]) -> Result<(StatusCode, Value), Refused> {
-        let Begin { name, take, question, questions } = serde_json::from_slice(body)
+        let Begin { name, take, question, questions, side_by_side } = serde_json::from_slice(body)
             .map_err(|why| (StatusCode::BAD_REQUEST, format!("{why}: send {{\"name\": \"…\"}}")))?;
         let key = (named(&name)?, take.unwrap_or(1));
         if key.1 == 0 {
             return Err((StatusCode::BAD_REQUEST, "`take` is counted from 1".to_owned()));
         }
-        let Open { served, mut asked, over } = self.open(&key, question.into_iter().chain(questions).collect())?;
+        let questions = question.into_iter().chain(questions).collect();
+        let Open { served, mut asked, over } = self.open(&key, questions, side_by_side)?;
         let first = match served.await {
             Ok(trace) => asked.recv().await.map(|first| (trace, first)),
             Err(_) => None,
@@ -179,7 +183,7 @@ impl Desk {
     }
 
     /// Begins a case, or begins it again to verify its recording.
-    fn open(&self, key: &Key, questions: Vec<String>) -> Result<Open, Refused> {
+    fn open(&self, key: &Key, questions: Vec<String>, beside: bool) -> Result<Open, Refused> {
         let mut state = lock(&self.cases.state);
         if !state.runs {
             return Err(over_already());
@@ -204,7 +208,7 @@ impl Desk {
             }
             Entry::Vacant(place) => place.insert(self.cases.start(self.cases.planned(key, questions))),
         };
-        let (begun, open) = case::begin();
+        let (begun, open) = case::begin(beside);
         (known.begun, known.served) = (true, false);
         if let Some(begins) = &known.begins {
             // A trial that has ended drops it, and the runner is told.
