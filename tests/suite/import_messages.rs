@@ -64,6 +64,26 @@ fn below_the_number_that_a_criterion_needs_the_import_says_so_and_how_many() {
 }
 
 #[test]
+fn an_answer_after_a_search_that_is_marked_as_failed_is_looked_up_as_after_one_that_says_so() {
+    let project = Project::starter();
+    project.write(
+        "desk.yaml",
+        "scenario: desk\nflow: external\nmodel: {provider: simulator, name: m}\nroles: {knowledge: find}\n\
+         target: {http: 'http://127.0.0.1:1/chat'}\ncases:\n  - {case: fee, ask: 'How long?', expect: {answer: {grounded: true}}}\n",
+    );
+    for is_error in [false, true] {
+        let messages = json!([{"role": "user", "content": "How long?"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {"query": "fee"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "the index is down", "is_error": is_error}]},
+            {"role": "assistant", "content": "You have 45 days and pay 15 euros."}]);
+        let outcome =
+            import(&project, &[json!({"task_id": "fee", "messages": messages})], &["--scenario", "desk.yaml"]);
+        let verdict = &project.latest("run.json")["trials"][0]["verdict"];
+        assert_eq!(verdict, "FAIL", "{is_error}: {}{}", outcome.stdout, outcome.stderr);
+    }
+}
+
+#[test]
 fn a_conversation_of_an_unknown_shape_is_an_error_that_names_it_and_the_shapes_that_are_read() {
     let calls = |content: Value| {
         json!([{"role": "user", "content": "Why?"},

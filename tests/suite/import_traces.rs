@@ -644,6 +644,20 @@ fn a_turn_without_an_answer_needs_no_time_to_count_as_slower_than_any_limit() {
 }
 
 #[test]
+fn an_answer_without_a_time_leaves_the_turns_without_an_answer_among_the_times() {
+    let project = Project::starter();
+    project.write("slow.yaml", "criteria:\n  - {id: P90, metric: latency_p90, target: \"<= 2s\", kind: confidence}\n");
+    let answered = |took: Value| turn(json!({"answer": {"text": "So."}, "took_ms": took}));
+    let mut traces: Vec<Value> = (0..50).map(|_| answered(json!(500))).collect();
+    traces.extend((0..10).map(|_| turn(json!({"answer": null}))));
+    traces.push(answered(json!(null)));
+    project.write("log.jsonl", &lines(&traces));
+    project.run(&["score", "--import", "log.jsonl", "--criteria", "slow.yaml"]).expect_code(4);
+    let row = &project.latest("run.json")["criteria"][0];
+    assert_eq!((&row["successes"], &row["n"]), (&json!(50), &json!(60)), "{row}");
+}
+
+#[test]
 fn a_limit_on_a_failed_turn_without_a_time_is_not_measured() {
     let project = Project::starter();
     project.write(

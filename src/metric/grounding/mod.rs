@@ -105,6 +105,8 @@ struct Known<'a> {
     places: HashMap<(&'a str, &'a str), usize>,
     /// Why a search of the conversation does not show what it found.
     hidden: Option<&'a str>,
+    /// Whether a search of the conversation failed, which shows that nothing was found.
+    failed: bool,
 }
 
 /// The facts of an answer, with what became of each.
@@ -156,6 +158,7 @@ fn of_trial<'a>(view: &TrialView<'a>) -> Vec<Option<Grounded>> {
         known.asked.add(turn.query);
         let mut numbered = Vec::new();
         known.hidden = known.hidden.or_else(|| hidden(view, turn));
+        known.failed |= turn.events.iter().any(|what| is_failed_search(view, what));
         for result in turn.retrievals() {
             numbered.extend(known.hear(result, view, &texts));
         }
@@ -189,6 +192,11 @@ fn hidden<'a>(view: &TrialView<'a>, turn: &TurnView<'a>) -> Option<&'a str> {
         }
         _ => None,
     })
+}
+
+fn is_failed_search(view: &TrialView<'_>, what: &What) -> bool {
+    let What::ToolCalled(ToolCalled { tool, outcome: ToolOutcome::Failed { .. }, .. }) = what else { return false };
+    matches!(view.trace.role(tool), Role::Knowledge | Role::External)
 }
 
 impl<'a> Known<'a> {
@@ -284,7 +292,7 @@ impl<'a> Known<'a> {
                             found.unseen.get_or_insert(why);
                         } else if let Some(why) = self.hidden {
                             found.unseen.get_or_insert_with(|| why.to_owned());
-                        } else if self.evidence.is_empty() && answer.hides(USED_INTERNAL_KB) {
+                        } else if self.evidence.is_empty() && !self.failed && answer.hides(USED_INTERNAL_KB) {
                             found.unseen.get_or_insert_with(|| UNSHOWN.to_owned());
                         }
                         let note = note(&fact, text, &self.evidence, &cited);

@@ -4,16 +4,15 @@ use super::{Call, GivenAnswer, GivenCompletion, GivenSearch, Origin, PublishedTr
 use crate::trace::Member;
 use crate::trace::answer::{is_blank, without_reasoning};
 
-/// Whether every turn that was answered has a time, and at least one was answered.
+/// Whether a turn that was answered has a time.
 pub(in crate::suite::import) fn are_timed<'t>(traces: impl IntoIterator<Item = &'t PublishedTrace>) -> bool {
     let conversations = traces.into_iter().flat_map(|trace| &trace.conversations);
-    let turns = conversations.flat_map(|conversation| &conversation.turns);
-    let mut answered = turns.filter(|turn| is_answered(turn)).peekable();
-    answered.peek().is_some() && answered.all(|turn| turn.took_ms.is_some())
+    let mut turns = conversations.flat_map(|conversation| &conversation.turns);
+    turns.any(|turn| is_answered(turn) && turn.took_ms.is_some())
 }
 
-/// The members that it lacks, in the order of the document. In a file whose answers `are_timed`, a turn without an answer
-/// needs no time: it took longer than any limit. In another one, failures would count alone.
+/// The members that it lacks, in the order of the document. Where answers `are_timed`, a turn without an answer needs no
+/// time: it took longer than any limit. In a file without times, failures would count alone.
 pub(in crate::suite::import) fn absent(trace: &PublishedTrace, are_timed: bool) -> Vec<Member> {
     let turns = || trace.conversations.iter().flat_map(|conversation| &conversation.turns);
     let ends = |turn: &Turn| turn.answer.is_some() || turn.error.is_some();
