@@ -115,6 +115,9 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         for_comparison: baseline.is_some(),
         ..bounded(&given.bounds, &given.select, &suite.loaded().project)?
     };
+    for file in &suite.loaded().unmatched {
+        output::remark(&format!("note: no pattern in `scenarios` of ragcheck.yaml matches {file}: it is not run"));
+    }
     if options.mode != Mode::Replay && !options.resume {
         // An unreadable one is reported when it is to be resumed.
         for (begun, folder) in crate::trial::run::unfinished(&reports).unwrap_or_default().into_iter().take(1) {

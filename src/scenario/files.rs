@@ -8,9 +8,11 @@ use crate::platform::{files, yaml};
 use globset::{GlobBuilder, GlobMatcher};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 pub(super) const PROJECT_FILE: &str = "ragcheck.yaml";
+/// Folders below that of a pattern in which scenarios are looked for that it does not match.
+const LEVELS_BELOW: usize = 4;
 
 /// The nearest parent folder with `ragcheck.yaml`; `start` if there is none.
 pub(crate) fn find_root(start: &Path) -> PathBuf {
@@ -95,6 +97,34 @@ pub(super) fn discover(root: &Path, project: &Project, paths: &[PathBuf]) -> Res
     if mistakes.is_empty() { Ok(found.into_iter().collect()) } else { Err(mistakes) }
 }
 
+/// The scenarios in and below the folders of the project's patterns that none of these matches: no run of the project has them.
+/// A folder below with criteria of its own is another suite. `found` are the files that the patterns match.
+pub(super) fn unmatched(root: &Path, project: &Project, found: &[PathBuf]) -> Vec<String> {
+    let mut room = Bound::Entries.most();
+    let sound = project.scenarios.iter().take(MOST_PATTERNS).filter(|pattern| glob(pattern).is_some());
+    let folders: BTreeSet<PathBuf> = sound.map(|pattern| root.join(fixed(pattern))).collect();
+    let mut left = BTreeSet::new();
+    for folder in &folders {
+        // A pattern at the root, where everything else is too, stands for the root alone.
+        let levels = if folder == root { 0 } else { LEVELS_BELOW };
+        descend(folder, levels, &mut room, &mut |path| {
+            let is_known = found.iter().any(|known| known == path) || path.starts_with(root.join(&project.cassettes));
+            if is_yaml(path) && !is_known {
+                left.insert(path.to_path_buf());
+            }
+        });
+    }
+    let read = |path| (path, files::read_text_within(path, Bound::ScenarioSize).unwrap_or_default());
+    let texts: Vec<(&PathBuf, String)> = left.iter().map(read).collect();
+    let suites: BTreeSet<&Path> =
+        texts.iter().filter(|(_, text)| is_criteria(text)).filter_map(|(path, _)| path.parent()).collect();
+    let is_of_project =
+        |path: &Path| path.parent().is_some_and(|folder| folders.contains(folder) || !suites.contains(folder));
+    let scenarios =
+        texts.iter().filter(|(path, text)| has(text, "scenario") && has(text, "cases") && is_of_project(path));
+    scenarios.map(|(path, _)| shown(root, path)).collect()
+}
+
 fn missing(root: &Path, path: &Path) -> Diagnostic {
     let file = shown(root, path);
     if path.exists() {
@@ -129,10 +159,7 @@ fn matching(root: &Path, pattern: &str, room: &mut u64) -> Vec<PathBuf> {
     if root.join(pattern).is_dir() {
         return yaml_in(&root.join(pattern));
     }
-    let fixed: PathBuf = Path::new(pattern)
-        .components()
-        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
-        .collect();
+    let fixed = fixed(pattern);
     let levels = if pattern.contains("**") { 16 } else { pattern.matches('/').count() };
     let mut found = Vec::new();
     let start = root.join(&fixed);
@@ -145,6 +172,12 @@ fn matching(root: &Path, pattern: &str, room: &mut u64) -> Vec<PathBuf> {
         }
     });
     found
+}
+
+/// The beginning of a pattern that is a path.
+fn fixed(pattern: &str) -> PathBuf {
+    let is_plain = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
+    Path::new(pattern.trim_start_matches("./")).components().take_while(is_plain).collect()
 }
 
 fn descend(folder: &Path, levels: usize, room: &mut u64, visit: &mut dyn FnMut(&Path)) {
@@ -192,6 +225,30 @@ mod tests {
             ["scenarios/b.yaml", "scenarios/deep/d.yaml"]
         );
         assert_eq!(names(folder.path(), &with("scenarios/"), &[]), ["scenarios/a.yml", "scenarios/b.yaml"]);
+    }
+
+    #[test]
+    fn a_scenario_that_no_pattern_matches_is_found_beside_and_below_those_that_it_does() {
+        let folder = folder();
+        let write = |file: &str, text: &str| std::fs::write(folder.path().join(file), text).expect("a file");
+        for file in ["scenarios/b.yaml", "scenarios/a.yml", "scenarios/deep/d.yaml", "other.yaml"] {
+            write(file, "scenario: x\ncases: []\n");
+        }
+        std::fs::create_dir_all(folder.path().join("scenarios/own")).expect("a folder");
+        write("scenarios/own/d.yaml", "scenario: x\ncases: []\n");
+        for file in ["scenarios/criteria.yml", "scenarios/own/criteria.yaml"] {
+            write(file, "criteria: []\n");
+        }
+        let left = |pattern: &str| {
+            let project = Project { scenarios: vec![pattern.into()], ..Project::default() };
+            let found = discover(folder.path(), &project, &[]).expect("files");
+            unmatched(folder.path(), &project, &found)
+        };
+        assert_eq!(left("scenarios/*.yaml"), ["scenarios/a.yml", "scenarios/deep/d.yaml"]);
+        assert_eq!(left("scenarios/**/*.y*ml"), Vec::<String>::new());
+        assert_eq!(left("scenarios/own/*.yaml"), Vec::<String>::new());
+        assert_eq!(left("scenarios"), ["scenarios/deep/d.yaml"]);
+        assert_eq!(left("*.yml"), ["other.yaml"], "at the root, folders hold anything");
     }
 
     #[test]

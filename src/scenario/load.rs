@@ -34,6 +34,8 @@ pub struct Loaded {
     pub scenarios: Vec<LoadedScenario>,
     /// Whether the paths select only some of the project's scenarios, which are evaluated by its criteria.
     pub partial: bool,
+    /// Scenarios in and below the folders of the project's patterns that these do not match; empty if paths were typed.
+    pub unmatched: Vec<String>,
     /// The paths that were typed, relative to the root.
     pub paths: Vec<String>,
     /// The criteria file that was typed, relative to the root.
@@ -244,6 +246,10 @@ impl<'a> Work<'a> {
             }
         };
         let named = self.criteria_path(&project, criteria);
+        let unmatched = match typed {
+            Some([]) => found::unmatched(self.root, &project, &scenarios_found),
+            _ => Vec::new(),
+        };
         let partial = criteria.is_none() && self.leaves_out(&project, paths, &scenarios_found, named.as_deref());
         let mut room = Bound::ScenariosSize.most();
         let mut scenarios = Vec::new();
@@ -329,6 +335,11 @@ impl<'a> Work<'a> {
                 )),
             );
         }
+        self.diagnostics.extend(unmatched.iter().map(|file| {
+            let message = "no pattern in `scenarios` of ragcheck.yaml matches this scenario, so no run has it";
+            let help = "add its folder or extension to `scenarios`, or keep a scenario for `ragcheck exec` elsewhere";
+            Diagnostic::note("not-run", file, message).with_help(help)
+        }));
         self.same_names(&loaded);
         self.many_excluded(&loaded, &found_criteria, &criteria_file);
         let ratings = self.ratings(&project, &project_text);
@@ -349,6 +360,7 @@ impl<'a> Work<'a> {
             project_file,
             scenarios: loaded,
             partial,
+            unmatched,
             paths,
             typed_criteria,
             criteria: found_criteria.criteria,

@@ -21,6 +21,7 @@ fn loaded() -> Loaded {
     let source = LoadedScenario { file, scenario, case_places, tables, prompts, managed_retrieval: None };
     Loaded {
         partial: false,
+        unmatched: Vec::new(),
         paths: Vec::new(),
         typed_criteria: None,
         root: ".".into(),
