@@ -6,7 +6,7 @@ use crate::trace::text::{count, listed, quote};
 use std::collections::BTreeMap;
 
 /// Warns of recordings that differ from those of the base and may have been edited.
-pub(super) fn changed_since(changed: &ChangedRecordings) -> String {
+pub(crate) fn changed_since(changed: &ChangedRecordings) -> String {
     let ChangedRecordings { base, trials } = changed;
     let base = quote(base, 40);
     if trials.is_empty() {
