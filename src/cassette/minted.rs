@@ -219,8 +219,8 @@ fn shape(one: &str, other: &str) -> String {
         return r"[0-9A-Za-z_.:+-]+".to_owned();
     }
     let mut joined = between(one).into_iter();
-    // How many digits a number of one part has is chance: `7` and `12` are two runs' counts. Those of dates are fixed.
-    let fixed = ours.len() > 1;
+    // How many digits a number has is chance: `7` and `12` are two runs' counts, and `3.48` a time. Those of dates are fixed.
+    let fixed = ours.len() > 1 && one.parse::<f64>().is_err();
     // Parts of one id are of one kind: that two hexadecimal ones hold digits alone is chance.
     let pairs = || ours.iter().zip(&theirs).filter(|(ours, theirs)| ours != theirs);
     let hex = pairs().all(|(ours, theirs)| is_hex(ours) && is_hex(theirs))

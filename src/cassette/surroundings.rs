@@ -147,11 +147,12 @@ fn width(text: &str, place: usize) -> usize {
     text[place..].chars().next().map_or(1, char::len_utf8)
 }
 
-/// Whether a word of a text says which value follows.
+/// Whether a word of a text says which value follows: any that is the name of a member does.
 fn names_something(text: &str) -> bool {
-    words(text)
-        .into_iter()
-        .any(|(_, word)| word.contains(char::is_alphabetic) && !FILLERS.contains(&word.to_lowercase().as_str()))
+    let is_member = text.contains("\":");
+    words(text).into_iter().any(|(_, word)| {
+        word.contains(char::is_alphabetic) && (is_member || !FILLERS.contains(&word.to_lowercase().as_str()))
+    })
 }
 
 /// A name by the words before the value, else by the last member that leads to it.
@@ -227,6 +228,7 @@ mod tests {
             ("Answer for ticket #1795486781234.", r"ticket \#(\d{13})"),
             (r#"{"results": ["a text"],"retrieved":"1795486781234"}"#, r#""retrieved":"(\d{13})"#),
             (r#"{"results": ["a text"], "retrieved": "1795486781234"}"#, r#""retrieved": "(\d{13})"#),
+            (r#"{"results": ["RB-30."], "at": "1795486781234"}"#, r#""at": "(\d{13})"#),
             ("run 1795486781000, then the next run 1795486781234", r"next run (\d{13})"),
         ] {
             assert_eq!(found(text), expression);

@@ -168,13 +168,13 @@ async fn second(
         let (reply, passed) = again.send(plain("POST", path)).await;
         passed.is_empty() && reply.is_ok_and(|reply| (200..300).contains(&reply.status))
     };
-    // An agent that accepts any path need not have this one. The other path comes first: what it does is cleared.
-    let is_server = met.path.is_some() && !target.command.is_empty();
-    let reset = is_server && !accepts("/ragcheck-no-such-path").await && accepts("/reset").await;
     // A time in seconds differs between the two questions.
     RealClock::start().sleep(Duration::from_millis(1100)).await;
     let path = met.path.as_deref().unwrap_or_default();
     let (_, passed) = again.send(turn(path, &met.send, question, SECOND)).await;
+    // One that accepts any path need not have this one, and may take what comes there for a question.
+    let is_server = met.path.is_some() && !target.command.is_empty();
+    let reset = is_server && !accepts("/ragcheck-no-such-path").await && accepts("/reset").await;
     again.end().await;
     Ok((passed, reset))
 }

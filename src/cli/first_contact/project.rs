@@ -223,7 +223,8 @@ fn services_block(findings: &Findings) -> String {
             text += "# services:\n";
         }
         for (variable, url) in &findings.elsewhere {
-            let _ = writeln!(text, "#   {}: {{http: {}, env: {variable}}}", service_name(variable), quoted(url));
+            let kind = if url.trim_end_matches('/').ends_with("/mcp") { "mcp" } else { "http" };
+            let _ = writeln!(text, "#   {}: {{{kind}: {}, env: {variable}}}", service_name(variable), quoted(url));
         }
     }
     if findings.command.is_empty() && !findings.chosen.others.is_empty() {

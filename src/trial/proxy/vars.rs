@@ -117,16 +117,21 @@ impl Vars {
         replaced_in(body, &slots(&lock(&self.generated)))
     }
 
-    /// A bound body with the values of the recording: what a trace tells. While recording, those are the agent's.
+    /// A body, bound or the agent's own, with the values of the recording: what a trace tells. While recording, those are the
+    /// agent's.
     pub(crate) fn as_recorded(&self, body: &Value) -> Value {
-        replaced_in(body, &self.recorded_slots())
+        replaced_in(body, &self.to_recorded())
     }
 
     /// Text of the agent's, or a bound path, with the values of the recording.
     pub(crate) fn told(&self, text: &str) -> String {
-        let pairs =
-            self.pairs(&self.recorded).into_iter().map(|(old, new)| (new, old)).chain(self.recorded_slots()).collect();
-        replaced(text, &longest_first(pairs)).into_owned()
+        replaced(text, &self.to_recorded()).into_owned()
+    }
+
+    /// The agent's values of today, and slots, with the values of the recording that take their place.
+    fn to_recorded(&self) -> Vec<(String, String)> {
+        let today = self.pairs(&self.recorded).into_iter().map(|(old, new)| (new, old));
+        longest_first(today.chain(self.recorded_slots()).collect())
     }
 
     fn recorded_slots(&self) -> Vec<(String, String)> {

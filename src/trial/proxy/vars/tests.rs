@@ -38,6 +38,10 @@ fn other_values_in_the_same_places_are_the_same_request() {
     let answer = Bytes::from_static(b"{\"text\":\"T-72 on 2026-01-02\"}");
     assert_eq!(replaying.put_back(&answer, &replaying.recorded), "{\"text\":\"T-9001 on 2027-12-31\"}");
     assert_eq!(replaying.told("T-9001 on 2027-12-31"), "T-72 on 2026-01-02");
+    assert_eq!(
+        replaying.as_recorded(&serde_json::json!({"sources": ["T-9001"]})),
+        serde_json::json!({"sources": ["T-72"]})
+    );
 }
 
 #[test]
