@@ -1,11 +1,12 @@
 //! Normalises a text to what a reader sees, so that spelling variants that look the same are equal.
 //!
-//! NFC and full case folding; full-width forms, digits of other scripts and every kind of space, quotation mark, hyphen and minus become the
-//! plain one; zero-width characters and the marks of Markdown emphasis are dropped, except underscores and asterisks
+//! NFC and full case folding; full-width and half-width forms, digits of other scripts and every kind of space, quotation mark, hyphen, minus
+//! and wave dash become the plain one; zero-width characters and the marks of Markdown emphasis are dropped, except underscores and asterisks
 //! inside words.
 
 use super::text::ascii_digit;
 use std::borrow::Cow;
+use unicode_normalization::char::decompose_compatible;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// Characters that mark emphasis in Markdown.
@@ -66,6 +67,14 @@ fn plain(letter: char) -> Option<char> {
         }
         '\u{2060}'..='\u{2069}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' => return None,
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),
+        // Half-width kana, and full-width currencies.
+        '\u{ff5f}'..='\u{ffe6}' => {
+            let mut usual = None;
+            decompose_compatible(letter, |part| usual = usual.or(Some(part)));
+            usual.unwrap_or(letter)
+        }
+        // Systems of input differ in the dash of `9時〜18時`.
+        '\u{301c}' => '~',
         '\u{2018}' | '\u{2019}' | '\u{201b}' | '\u{2bc}' => '\'',
         '\u{201c}'..='\u{201f}' => '"',
         '\u{2010}'..='\u{2013}' | '\u{2212}' => '-',

@@ -24,6 +24,9 @@ fn what_looks_the_same_is_the_same_on_both_sides() {
         ("a non\u{2011}return valve", "non-return valve"),
         ("call `index_keywords` now", "index_keywords"),
         ("**un**believable", "unbelievable"),
+        ("営業時間は9時～18時です。", "9時〜18時"),
+        ("価格は￥1,550です。", "¥1,550"),
+        ("ﾊﾞｯｸﾞと￡5", "バッグと£5"),
     ] {
         assert!(contains(text, part), "{text:?} has {part:?}");
     }
