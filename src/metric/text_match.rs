@@ -21,16 +21,46 @@ const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
 const SCALES: [&str; 6] = ["k", "bn", "mn", "mio", "mrd", "tn"];
 const SCALES_OF_MONEY: [&str; 4] = ["m", "mm", "b", "t"];
 
+/// Words before the number of a provision of law, beside `§`: a letter behind it belongs to it.
+const PROVISIONS: [&str; 9] =
+    ["art", "artikel", "article", "artículo", "articolo", "artigo", "abs", "absatz", "section"];
+
 /// Whether `text` contains `part`, both normalised; an empty part is in no text. Marks of emphasis alone, such as `**`, of
 /// which normalising leaves nothing, are looked for as they are written.
 pub(crate) fn contains(text: &str, part: &str) -> bool {
     if part.contains(EMPHASIS) && part.chars().all(|one| EMPHASIS.contains(&one) || one.is_whitespace()) {
         return text.contains(part);
     }
+    let lined = |text| has(&on_line(text), &on_line(part));
+    has(text, part) || (text.contains(is_index) || part.contains(is_index)) && lined(text)
+}
+
+/// Whether `text` contains `part` by its letters and numbers.
+fn has(text: &str, part: &str) -> bool {
     let (text, part) = (normalise(&thousands_joined(text)), normalise(&thousands_joined(part)));
     // Without a digit or a character that joins digits there is no number to match as a whole.
     let letters = !part.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b','));
     if letters { !part.is_empty() && text.contains(&part) } else { has_tokens(&text, &part) }
+}
+
+/// Whether a character is a digit below the line.
+fn is_index(letter: char) -> bool {
+    ('₀'..='₉').contains(&letter)
+}
+
+/// `text` with the digits of indices on the line: `CO₂` is `CO2`. Behind a digit they are a base, as in `101₂`.
+fn on_line(text: &str) -> String {
+    let mut inside = false;
+    let mut before = ' ';
+    let digit = |letter: char| char::from_digit(u32::from(letter).wrapping_sub(0x2080), 10);
+    let line = |letter: char| {
+        let behind = before.is_alphabetic() || matches!(before, ')' | ']');
+        // The point of `PM₂.₅`.
+        inside = is_index(letter) && (inside || behind) || inside && letter == '.';
+        before = letter;
+        digit(letter).filter(|_| inside).unwrap_or(letter)
+    };
+    text.chars().map(line).collect()
 }
 
 /// `text` without separators between thousands: `1 450` and `1'450` are `1450`. It is done before normalisation, for
@@ -88,7 +118,8 @@ fn has_tokens(text: &str, part: &str) -> bool {
         let after = letter(end).filter(|letter| is_of_word(*letter));
         // `ESP32s` are several of `ESP32`.
         let several = after == Some('s') && !letter(end + 1).is_some_and(is_of_word);
-        !(code.0 && before.is_some_and(joined) || code.1 && after.is_some() && !several)
+        let lettered = matches!(text.get(end - 1), Some(Token::Number { scale: Scale::Lettered, .. }));
+        !(lettered || code.0 && before.is_some_and(joined) || code.1 && after.is_some() && !several)
     };
     let places = text.windows(part.len().max(1)).enumerate().filter(|(_, window)| *window == part.as_slice());
     places.map(|(start, _)| start).any(whole)
@@ -118,11 +149,44 @@ fn is_of_code(letter: char) -> bool {
 enum Token {
     /// `coded`: within a word, as in `QX45`.
     Number {
-        value: String,
+        value: Value,
         coded: bool,
         scale: Scale,
     },
     Letter(char),
+}
+
+/// The value of a number, with its sign.
+#[derive(Debug)]
+struct Value {
+    usual: String,
+    /// As the languages read it whose points are between thousands: `1.450` is 1450.
+    pointed: Option<String>,
+    /// It is written with a comma before decimals.
+    comma: bool,
+}
+
+impl Value {
+    fn new(sign: &str, written: &str) -> Self {
+        let groups: Vec<&str> = written.split('.').collect();
+        let pointed = matches!(groups[0].len(), 1..=3)
+            && !groups[0].starts_with('0')
+            && groups.len() > 1
+            && groups[1..].iter().all(|group| group.len() == 3 && group.chars().all(is_digit));
+        let comma = written.split_once(',').is_some_and(|(_, rest)| rest.len() != 3 && rest.chars().all(is_digit));
+        let pointed = pointed.then(|| format!("{sign}{}", groups.concat()));
+        Self { usual: format!("{sign}{}", value(written)), pointed, comma }
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        let thousands = |one: &Self, other: &Self| one.pointed.as_ref() == Some(&other.usual);
+        // Who writes `1,45` means 1450 by `1.450`.
+        let decimals = |one: &Self, other: &Self| one.pointed.is_some() && other.comma;
+        let usual = self.usual == other.usual && !decimals(self, other) && !decimals(other, self);
+        usual || thousands(self, other) || thousands(other, self)
+    }
 }
 
 /// Whether what follows a number multiplies it or adds to it.
@@ -131,6 +195,8 @@ enum Scale {
     Plain,
     /// As in `45k` and `45½`.
     Scaled,
+    /// As in `§ 45b`, another provision than `§ 45`: equal by itself, but a match does not end before the letter.
+    Lettered,
     /// An amount of money with a word, as in `$45 million`: it is written with and without a scale.
     Worded,
 }
@@ -139,7 +205,10 @@ impl PartialEq for Scale {
     fn eq(&self, other: &Self) -> bool {
         matches!(
             (self, other),
-            (Self::Worded, _) | (_, Self::Worded) | (Self::Plain, Self::Plain) | (Self::Scaled, Self::Scaled)
+            (Self::Worded, _)
+                | (_, Self::Worded)
+                | (Self::Plain | Self::Lettered, Self::Plain | Self::Lettered)
+                | (Self::Scaled, Self::Scaled)
         )
     }
 }
@@ -151,7 +220,7 @@ fn tokens(text: &str) -> Vec<Token> {
     while at < letters.len() {
         let minus = usize::from(is_minus(&letters, at));
         let start = at + minus;
-        let spaced = at > 0 && is_currency(letters[at - 1]) && letters[at] == ' ';
+        let spaced = letters[at] == ' ' && may_touch_number(&letters[..at]);
         if spaced && number_length(&letters, at + 1) > 0 {
             at += 1;
             continue;
@@ -166,13 +235,43 @@ fn tokens(text: &str) -> Vec<Token> {
         let written: String = letters[start..end].iter().collect();
         let sign = if minus == 1 || has_minus_before_currency(&letters, start) { "-" } else { "" };
         found.push(Token::Number {
-            value: format!("{sign}{}", value(&written)),
+            value: Value::new(sign, &written),
             coded: minus == 0 && is_coded(&letters[..start]),
-            scale: scale(&letters[end..], is_money(&letters[..start])),
+            scale: match scale(&letters[end..], is_money(&letters[..start])) {
+                Scale::Plain if has_letter(&letters[end..]) && is_provision(&letters[..start]) => Scale::Lettered,
+                scale => scale,
+            },
         });
         at = end + usize::from(has_spaced_unit(&letters, start, end));
     }
     found
+}
+
+/// Whether the space between a text and a number is optional: `$ 5` is `$5`, `§ 5` is `§5`, `Art. 5` is `Art.5`.
+fn may_touch_number(before: &[char]) -> bool {
+    match before {
+        [.., letter, '.'] => letter.is_alphabetic(),
+        [.., sign] => is_currency(*sign) || matches!(sign, '§' | '№'),
+        [] => false,
+    }
+}
+
+/// Whether a number after `before` is that of a provision of law.
+fn is_provision(before: &[char]) -> bool {
+    let before = before.strip_suffix(&[' ']).unwrap_or(before);
+    let words = before.strip_suffix(&['.']).unwrap_or(before);
+    let length = words.iter().rev().take_while(|letter| letter.is_alphabetic()).count();
+    let word: String = words[words.len() - length..].iter().collect();
+    before.ends_with(&['§']) || PROVISIONS.contains(&word.as_str())
+}
+
+/// Whether one letter stands directly `after` a number: `312g`. `312f.` may be "312 and the next".
+fn has_letter(after: &[char]) -> bool {
+    match after {
+        [letter, next, ..] if is_of_word(*next) || (*letter, *next) == ('f', '.') => false,
+        [letter, ..] => letter.is_lowercase(),
+        [] => false,
+    }
 }
 
 /// Whether a space stands between the number in `start..end`, which is no code and no version, and a unit or another word: `5 km` is `5km`,

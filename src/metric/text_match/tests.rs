@@ -241,3 +241,85 @@ fn codes_of_currencies_and_digits_of_other_scripts_hide_no_amount() {
     assert!(!contains("١١٢٠", "120") && !contains("kr1200", "120") && !contains("okr120", "120"));
     assert!(!contains("kr120m", "120"), "it is 120 million");
 }
+
+#[test]
+fn a_letter_behind_a_number_of_law_belongs_to_it_and_the_space_before_the_number_is_optional() {
+    for (text, part) in [
+        ("Das steht in §622 BGB.", "§ 622"),
+        ("Das steht in § 622 BGB.", "§622"),
+        ("Das steht in § 312g BGB.", "§ 312g"),
+        ("Das steht in § 312g BGB.", "§312g BGB"),
+        ("Das steht in §§ 312f. BGB", "§ 312"),
+        ("Rechtsgrundlage ist Art.6 Abs.1 DSGVO.", "Art. 6 Abs. 1"),
+        ("Selon l’article L.221-18 du Code.", "L. 221-18"),
+        ("Nr.5 m", "Nr. 5"),
+        ("Art. 5 g", "Art. 5"),
+        ("It takes five. 5 people", "5 people"),
+        ("the part 5m long", "5"),
+        ("chart 5a", "5"),
+    ] {
+        assert!(contains(text, part), "{text:?} has {part:?}");
+    }
+    for (text, part) in [
+        ("Das steht in § 312g BGB.", "§ 312"),
+        ("Das steht in §312g BGB.", "312"),
+        ("Das steht in § 312g BGB.", "§ 312 BGB"),
+        ("nach Art. 6a", "Art. 6"),
+        ("l'article 4a", "article 4"),
+        ("see section 5b", "section 5"),
+        ("§ 622", "§ 62"),
+    ] {
+        assert!(!contains(text, part), "{text:?} has no {part:?}");
+    }
+}
+
+#[test]
+fn indices_are_digits_on_the_line() {
+    for (text, part) in [
+        ("120 g of CO₂ per km", "CO2"),
+        ("120 g of CO2 per km", "CO₂"),
+        ("C₁₂H₂₂O₁₁", "C12H22O11"),
+        ("Ca(OH)₂ and PM₂.₅", "Ca(OH)2"),
+        ("Ca(OH)₂ and PM₂.₅", "PM2.5"),
+        ("log₂8 is 3", "8"),
+        ("101₂ is 5", "101"),
+        ("Ein Teil CO₂.", "CO2."),
+    ] {
+        assert!(contains(text, part), "{text:?} has {part:?}");
+    }
+    for (text, part) in [("CO₂", "CO3"), ("CO₂", "2"), ("101₂ is 5", "1012"), ("CO", "CO2"), ("m²", "m2")] {
+        assert!(!contains(text, part), "{text:?} has no {part:?}");
+    }
+}
+
+#[test]
+fn a_point_before_three_digits_may_be_between_thousands() {
+    for (text, part) in [
+        ("Das kostet 12500 €.", "12.500 €"),
+        ("Das kostet 12.500,00 €.", "12.500 €"),
+        ("Das kostet 12 500 €.", "12.500 €"),
+        ("Das kostet 12.500 €.", "12.500 €"),
+        ("Das kostet 12.500 €.", "12500 €"),
+        ("Nehmen Sie 4000 mg.", "4.000 mg"),
+        ("1.234.567 Menschen", "1234567"),
+        ("bei -1.500 €", "-1500 €"),
+        ("a rod of 1.125 inches", "1.125 inches"),
+        ("a rod of 12.5 mm", "12.500 mm"),
+        ("0,125 l", "0.125 l"),
+    ] {
+        assert!(contains(text, part), "{text:?} has {part:?}");
+    }
+    for (text, part) in [
+        ("Das kostet 12,50 €.", "12.500 €"),
+        ("Das kostet 12.500 €.", "12,50 €"),
+        ("Das kostet 12,00 €.", "12.000 €"),
+        ("a rod of 1.125 inches", "125"),
+        ("0.125", "125"),
+        ("bei -1.500 €", "1500 €"),
+        ("1.2345", "12345"),
+        ("10.100.2", "101002"),
+        ("12.500", "1250"),
+    ] {
+        assert!(!contains(text, part), "{text:?} has no {part:?}");
+    }
+}
