@@ -176,6 +176,12 @@ impl Mistake {
         Self { told: Diagnostic::error(code, "", message), path: at.path(), focus: Focus::Value, quote: true }
     }
 
+    /// Creates an error at a known place.
+    pub(crate) fn placed(place: Place, code: &'static str, message: impl Into<String>) -> Self {
+        let mistake = Self::at(At::ROOT, code, message);
+        Self { told: Diagnostic { place: Some(place), ..mistake.told }, ..mistake }
+    }
+
     /// Points at the key instead of the value.
     #[must_use]
     pub(crate) fn on_key(mut self) -> Self {

@@ -1,6 +1,7 @@
 //! Loads one scenario: reads it, expands its tables into cases, and checks it.
 
 use super::check;
+use super::commas::split_numbers;
 use super::diagnostic::{Diagnostic, diagnose};
 use super::document::Scenario;
 use super::lines::case_lines;
@@ -68,7 +69,8 @@ pub(super) fn checked(
 ) -> (LoadedScenario, Vec<Diagnostic>) {
     let (mut parsed, tables) = parsed;
     let kept = parsed.kept(parsed.value.cases.len());
-    let (mistakes, prompts) = check::scenario(&parsed.value, &kept, around);
+    let (mut mistakes, prompts) = check::scenario(&parsed.value, &kept, around);
+    mistakes.extend(split_numbers(text));
     let (mistakes, mut diagnostics) = tables.diagnose(parsed.own(mistakes), file, text);
     diagnostics.extend(diagnose(mistakes, file, text));
     let case_places = case_places(text, &kept, &tables);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what can be written | `document`, `case_table`, `knowledge`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `pattern`, `schema` |
 //! | which files, and how are they read | `files`, `load`, `load_scenario`, `read_files`, `named_file`, `tables`, `lines`, `repair`, `ratings`, `prices` |
-//! | what is wrong, and where | `shape` for form; for meaning `check` and `check_…`, one for each subject; `diagnostic` |
+//! | what is wrong, and where | `shape` for form; for meaning `check` and `check_…`, one for each subject, `commas`; `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
 
@@ -19,6 +19,7 @@ mod check_managed;
 mod check_possible;
 mod check_services;
 mod check_sources;
+mod commas;
 pub(crate) mod criteria;
 pub(crate) mod diagnostic;
 pub(crate) mod document;
