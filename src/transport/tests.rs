@@ -320,7 +320,6 @@ fn a_key_in_a_body_to_a_service_of_the_agents_own_is_known_elsewhere() {
         json!({"api_key": key, "query": "battery"}),
         json!({"query": "battery", "auth": {"accessToken": key}}),
         json!(format!("query=battery&api_key={key}")),
-        json!({"headers": ["Authorization", format!("Bearer {key}")]}),
     ] {
         assert_eq!(keys(Service::declared("desk"), body.clone()), [key], "{body}");
         assert!(keys(Service::Model, body.clone()).is_empty(), "what an agent tells its model: {body}");
@@ -330,6 +329,8 @@ fn a_key_in_a_body_to_a_service_of_the_agents_own_is_known_elsewhere() {
         json!({"cookie": "theme=dark-mode-2026; lang=en"}),
         json!({"database": "postgres://app:lamp@db.example/shop"}),
         json!({"key": "doc-battery-2026-11"}),
+        json!({"query": "standard bearer responsibilities, key=warranty-and-returns"}),
+        json!({"session_token": "customer-4711-2026-11", "authorization": "return-policy-v2-2026"}),
     ] {
         assert!(keys(Service::declared("desk"), body.clone()).is_empty(), "{body}");
     }

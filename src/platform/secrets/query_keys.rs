@@ -94,14 +94,22 @@ fn has_key_word(name: &str) -> bool {
 /// By form, or by name if the value is not a word: `token=customer` is an ordinary parameter, `pin=123456` is not.
 fn is_key(name: &str, value: &str) -> bool {
     let has_digit = value.contains(|letter: char| letter.is_ascii_digit());
-    let longest = value.split(|letter: char| !letter.is_ascii_alphanumeric()).max_by_key(|part| part.len());
-    let longest = longest.filter(|part| part.len() >= LEAST_UNNAMED);
-    let looks = longest.is_some_and(|part| {
+    let no_word = (has_digit && value.chars().count() >= LEAST_NAMED) || longest_run(value).is_some();
+    looks_random(value) || has_key_word(name) && no_word
+}
+
+/// Whether a value has a long run of letters and digits, as keys do, and words and dates between hyphens do not.
+pub(super) fn looks_random(value: &str) -> bool {
+    longest_run(value).is_some_and(|part| {
         part.contains(|letter: char| letter.is_ascii_digit())
             && part.contains(|letter: char| letter.is_ascii_alphabetic())
-    });
-    let no_word = (has_digit && value.chars().count() >= LEAST_NAMED) || longest.is_some();
-    looks || has_key_word(name) && no_word
+    })
+}
+
+/// The longest run of letters and digits, if it is long enough for a key.
+fn longest_run(value: &str) -> Option<&str> {
+    let longest = value.split(|letter: char| !letter.is_ascii_alphanumeric()).max_by_key(|part| part.len());
+    longest.filter(|part| part.len() >= LEAST_UNNAMED)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Keys recognised by their form, or by the preceding name, without knowing their value.
 
 use super::invisible::Visible;
+use super::query_keys;
 use super::redactor::MARK;
 use memchr::memmem;
 use regex::{Captures, Regex};
@@ -178,21 +179,32 @@ fn is_placeholder(password: &str) -> bool {
         || password.contains("[redacted")
 }
 
-/// Shorter values, such as a password in a URL, may be words of any text.
-const SHORTEST_KEY: usize = 16;
-
-/// The keys of a body that are recognised by the preceding name or word, as pairs for a redactor. They have the name that such a
-/// key has where it is replaced by its place.
+/// The keys of a body that have the name of one and look random, as pairs for a redactor: a session's name may be words. They
+/// have the name that such a key has where it is replaced by its place.
 pub(crate) fn keys_by_name(body: &Value) -> Vec<(String, String)> {
-    let text = body.to_string();
-    if is_surely_clean(&text) {
-        return Vec::new();
+    let mut found = Vec::new();
+    match body {
+        // A form.
+        Value::String(text) => {
+            let named = text.split('&').filter_map(|pair| pair.split_once('=')).filter(|(name, _)| is_name(name));
+            found.extend(named.map(|(_, value)| value));
+        }
+        body => named_in(body, &mut found),
     }
-    let found = well_known(&text).into_iter().filter(|(_, kind)| kind.is_none());
-    // Cookies are found with their names.
-    let is_value = |value: &&str| value.len() >= SHORTEST_KEY && !value.trim_end_matches('=').contains(['=', ';']);
-    let values = found.map(|(place, _)| &text[place]).filter(is_value);
-    values.map(|value| ("key".to_owned(), value.to_owned())).collect()
+    found.retain(|value| query_keys::looks_random(value));
+    found.into_iter().map(|value| ("key".to_owned(), value.to_owned())).collect()
+}
+
+/// Adds the texts below members whose names may mark a secret.
+fn named_in<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, value)| match value {
+            Value::String(text) if is_name(name) => found.push(text),
+            value => named_in(value, found),
+        }),
+        Value::Array(items) => items.iter().for_each(|item| named_in(item, found)),
+        _ => {}
+    }
 }
 
 /// Whether a name may mark its value as a secret.

@@ -2,7 +2,6 @@
 //! page that is headed "Error codes", or the status of a device.
 
 use super::WRAPS;
-use axum::http::StatusCode;
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -16,8 +15,8 @@ static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"error\s+\d+\s*(?:[:(\[{]|$)".to_owned(),
         r"\d{3} (?:client|server) error:".to_owned(),
         // openai's, and httpx's.
-        r"error code: \d{3} - [{\['\x22]".to_owned(),
-        r"(?:client|server) error '[45]\d\d\b[^'\n]*' for url '".to_owned(),
+        r"error code: [45]\d\d - \{['\x22]".to_owned(),
+        r"(?:client|server) error '[45]\d\d\b[^'\n]*' for url '[^'\n]*'\s*(?:\n|$)".to_owned(),
         format!(r"error\s+(?:while|when|during|in|from|occurred|{acts})\b"),
         r"(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)".to_owned(),
         r"traceback \(most recent call last\)".to_owned(),
@@ -78,12 +77,16 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"thread '[^'\n]*'(?: \(\d+\))? panicked at \S".to_owned(),
         r"curl: \(\d+\) \S".to_owned(),
         // Python's exceptions of a connection.
-        r"(?:<urlopen error )?\[(?:Errno -?|WinError )\d+\] [A-Z][^\n]*$".to_owned(),
+        r"(?:<urlopen error )?\[(?:Errno -?|WinError )\d+\] [A-Z][\w ',()-]{2,120}(?:: '[^'\n]*')?>?\s*$".to_owned(),
         r"<urlopen error [^\n]*>\s*$".to_owned(),
         r"HTTPS?ConnectionPool\(host='[^'\n]*', port=".to_owned(),
         r"[45]\d\d, message='[^'\n]*', url=".to_owned(),
         r"Cannot connect to host \S+:\d+ ssl:".to_owned(),
         r"\('Connection (?:aborted|broken)".to_owned(),
+        // Clients of HTTP in Python and JavaScript.
+        r"(?i:connection error\.|request timed out\.|all connection attempts failed|server disconnected without sending a response\.|fetch failed|connection refused|request failed with status code \d{3})\s*$".to_owned(),
+        r"connect E[A-Z]+ \S+\s*$".to_owned(),
+        format!(r"(?i:(?:5\d\d )?(?:{}))\.?\s*$", OF_SERVERS.join("|").replace(" timeout", " time-?out")),
         r"dial (?:tcp|udp|unix)\d?(?:: lookup)? \S+: \S".to_owned(),
         format!(r#"(?:Get|Post|Put|Patch|Delete|Head) "https?://[^"\s]+": (?:{go})"#),
         format!(
@@ -108,6 +111,11 @@ static DISCUSSES: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static SENTENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?i)\s\W*\b(?:is|are|must|cannot|not|required|missing|invalid)\b|^(?:is|are|must|cannot|not|required|missing|invalid)\s").ok()
 });
+/// Reasons of HTTP statuses with which a server answers by itself.
+const OF_SERVERS: [&str; 4] = ["internal server error", "bad gateway", "service unavailable", "gateway timeout"];
+/// Those by which it refuses, as they are written: in small letters they may be an empty result.
+const OF_CLIENTS: [&str; 6] =
+    ["Bad Request", "Unauthorized", "Forbidden", "Not Found", "Method Not Allowed", "Too Many Requests"];
 /// Members that say what happened beside a status.
 const WORDS: [&str; 8] = ["message", "reason", "detail", "details", "error", "description", "msg", "errorMessage"];
 /// Members beside the class of an error that say where it was.
@@ -127,8 +135,7 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
                 return error(&read);
             }
             let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
-            let of_program = is(&OF_PROGRAMS) && !is(&DISCUSSES);
-            let told = is(&OF_FRAMEWORKS) || is(&REPORTS) && !is(&EXPLAINS) || of_program || is_reason(text, 500);
+            let told = is(&OF_FRAMEWORKS) || is(&REPORTS) && !is(&EXPLAINS) || is(&OF_PROGRAMS) && !is(&DISCUSSES);
             told.then(|| (text.clone(), None))
         }
         Value::Object(members) if is_pascal_case(members) => {
@@ -296,24 +303,15 @@ fn failed(members: &Map<String, Value>) -> bool {
         || alone && (said || code.is_some_and(|code| (400..600).contains(&code)) || of_tool && worded)
 }
 
-/// Whether words are the reason of an HTTP status from `least` on and nothing else, as servers answer by themselves: "Internal
-/// server error". A reason of one word, or in small letters, may be the state of a thing or an empty result.
-fn is_reason(words: &str, least: u16) -> bool {
-    let words = words.trim().trim_end_matches('.');
-    (least..600).any(|code| {
-        let reason = StatusCode::from_u16(code).ok().and_then(|status| status.canonical_reason()).unwrap_or_default();
-        let is_own = reason.contains(' ') || matches!(code, 401 | 403);
-        is_own && (words == reason || code >= 500 && words.eq_ignore_ascii_case(reason))
-    })
-}
-
 /// Whether an object is the report of a service, in a form that no result has: nothing else stands in it.
 fn is_report(members: &Map<String, Value>) -> bool {
     let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
     let has = |name: &str| says_any(members, &[name]);
     let alone = |beside: &[&str]| is_alone(members, |name| beside.contains(&name));
     let worded = says_any(members, &WORDS);
-    let reason = || members.len() == 1 && WORDS.iter().any(|name| is_reason(text(name), 400));
+    // What frameworks answer by themselves.
+    let words = [text("detail"), text("message")].concat();
+    let is_reason = OF_CLIENTS.contains(&&*words) || OF_SERVERS.iter().any(|one| words.eq_ignore_ascii_case(one));
     let is_code = |name: &str| members.get(name).and_then(Value::as_u64).is_some_and(|code| (400..600).contains(&code));
     let empty = |name: &str| members.get(name).is_some_and(|value| !says_something(value));
     let is_class = |name: &str| name.ends_with("Error") || name.ends_with("Exception");
@@ -335,7 +333,7 @@ fn is_report(members: &Map<String, Value>) -> bool {
             || alone(&[]) && is_code("code") && (empty("data") || empty("result")))
         || status.contains(' ') && alone(&["status", "time", "usage"])
         || refused && alone(&["status", "data"])
-        || reason()
+        || members.len() == 1 && is_reason
         || is_graphql(members, alone(&["errors", "extensions"]))
 }
 
