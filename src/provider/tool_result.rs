@@ -7,6 +7,7 @@ mod failure;
 pub(crate) use failure::error;
 
 use crate::platform::distinct;
+use crate::platform::secrets::MARK;
 use serde_json::{Map, Value};
 
 const LISTS: [&str; 10] =
@@ -147,10 +148,18 @@ fn said(value: &Value, path: &str, is_told: &dyn Fn(&str, &Value) -> bool, lines
         Value::Object(members) => {
             members.iter().for_each(|(name, value)| said(value, &format!("{path}.{name}"), is_told, lines));
         }
-        Value::String(text) if text.trim().contains(char::is_whitespace) => lines.push(format!("{path}: {text}")),
+        Value::String(text) if has_words(text) => lines.push(format!("{path}: {text}")),
         Value::String(_) | Value::Number(_) => lines.push(format!("\"{path}\": {value}")),
         Value::Bool(_) | Value::Null => {}
     }
+}
+
+/// Whether a text has several words. What stands in place of a secret is one, as the secret is.
+fn has_words(text: &str) -> bool {
+    let mut parts = text.trim().split(MARK);
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.split_once(']').map_or("", |(_, rest)| rest));
+    std::iter::once(first).chain(rest).any(|part| part.contains(char::is_whitespace))
 }
 
 /// Whether a text is the address of a page.
@@ -238,6 +247,10 @@ mod tests {
             (
                 json!({"query": "a bike of 60 kg", "total": 57, "results": list, "answer": "Two bikes."}),
                 "\"total\": 57\nanswer: Two bikes.",
+            ),
+            (
+                json!({"results": list, "caller": "[redacted:agent's x-desk-secret]", "note": "for [redacted:a b]"}),
+                "\"caller\": \"[redacted:agent's x-desk-secret]\"\nnote: for [redacted:a b]",
             ),
             (json!({"hits": {"total": {"value": 57}, "hits": list}}), "\"hits.total.value\": 57"),
             (json!({"results": list}), ""),

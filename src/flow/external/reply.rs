@@ -115,7 +115,9 @@ pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String
     let said = without_reasoning(&text);
     if is_blank(said) {
         let lack = Lack::Words;
-        return Err(Unread { lack, ..unread(response, &format!("has an empty text at {pointer}")) });
+        let is_plain = response.body.trim_ascii().is_empty();
+        let why = if is_plain { "has no text".to_owned() } else { format!("has an empty text at {pointer}") };
+        return Err(Unread { lack, ..unread(response, &why) });
     }
     Ok((said.to_owned(), body))
 }
@@ -150,12 +152,12 @@ fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unre
     Ok((text, if response.body.len() <= LONGEST_REPLY { body } else { Value::Null }))
 }
 
-/// A body that is text, and not a page.
+/// A body that is text, and not a page; one that says that it is text may be empty.
 fn plain(response: &HttpResponse) -> Option<String> {
     let text = std::str::from_utf8(&response.body).ok()?.trim();
     let kind = response.header("content-type").unwrap_or_default().trim().to_ascii_lowercase();
     let said = kind.is_empty() || kind.starts_with("text/plain") || kind.starts_with("text/markdown");
-    (said && !text.is_empty()).then(|| text.to_owned())
+    (said && !(text.is_empty() && kind.is_empty())).then(|| text.to_owned())
 }
 
 /// The text of lines such as `0:"piece"`, which the AI SDK sent before its version 5, or the error that they end with;

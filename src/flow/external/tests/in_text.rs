@@ -33,17 +33,28 @@ fn results_in_the_users_words_behind_a_text_with_the_calls_are_read_if_it_is_cle
     let lines = told_by(&["call_1", "call_2"], &[format!("Observation:\n{}\n{}", passage("a#1"), passage("b#1"))]);
     assert_eq!(found(&lines), [Some(vec!["a#1".to_owned()]), Some(vec!["b#1".to_owned()])]);
     // The conversation goes on without the call, as smolagents reports an argument that the tool does not have.
-    let left_out = |words: &str| {
+    let left_out_by = |more: &[Value]| {
         let mut conversation = vec![say("user", "why?".to_owned())];
-        let mut exchanges = vec![model(&mut conversation, call("call_1", "say", &json!({"answer": "so"})))];
+        let mut exchanges = vec![model(&mut conversation, call("call_1", "say", &json!({"answer": "so it is"})))];
         conversation.pop();
-        conversation.push(say("user", words.to_owned()));
+        conversation.extend(more.iter().cloned());
+        if let [one] = more
+            && one["content"].as_str().is_some_and(|words| words.starts_with("why?"))
+        {
+            conversation.remove(0);
+        }
         exchanges.push(model(&mut conversation, say("assistant", "because".to_owned())));
         calls(&told(exchanges).0)[0].outcome.clone()
     };
+    let left_out = |words: &str| left_out_by(&[say("user", words.to_owned())]);
     let refused = left_out("Error:\nArgument sources is not in the tool's input schema");
     assert!(matches!(refused, ToolOutcome::Failed { .. }), "{refused:?}");
+    let joined = left_out("why?\nError:\nError executing tool 'say': the index is down\nPlease try again");
+    assert!(matches!(joined, ToolOutcome::Failed { .. }), "it stands behind the question: {joined:?}");
     assert!(left_out("Search first, please.").is_unseen(), "the agent asked again");
+    let in_place = |own: &str| [say("assistant", own.to_owned()), say("user", "Name your sources.".to_owned())];
+    assert!(left_out_by(&in_place("(called say)")).is_unseen(), "the agent asked again, in other words");
+    assert!(!left_out_by(&in_place("So it is: so it is.")).is_unseen(), "the agent keeps the answer");
 }
 
 fn say(role: &str, text: String) -> Value {

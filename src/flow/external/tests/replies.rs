@@ -158,6 +158,10 @@ fn a_stream_that_begins_as_a_usual_client_expects_lacks_its_end_or_its_words() {
         let read = answer("text/event-stream", &stream(whole), &AnswerAt::Pointer("/answer".into()));
         assert_eq!(read.expect_err("is empty").lack, Lack::Words, "{whole:?}");
     }
+    for (kind, lack) in [("text/plain; charset=utf-8", Lack::Words), ("", Lack::Answer), ("text/html", Lack::Answer)] {
+        let read = answer(kind, "", &AnswerAt::Pointer("/answer".into()));
+        assert_eq!(read.expect_err("is empty").lack, lack, "{kind}");
+    }
     let relayed = r#"{"choices":[{"delta":{"content":"60 months"},"finish_reason":null}]}"#;
     assert_eq!(text("text/event-stream", &stream(&[relayed])), "60 months", "its last chunk has no text");
 }

@@ -96,8 +96,13 @@ impl TraceBuilder<'_> {
     /// one failed if they report an error, and an answering tool's was not the answer. An agent may put its own words in
     /// place of the calls; if they hold the answer, it stands.
     pub(super) fn left_out_calls(&mut self, asked: &ChatRequest) {
-        let Some(told) = continued(&self.before, &asked.messages) else { return };
-        let (told, own): (Vec<&Message>, Vec<_>) = told.iter().partition(|message| message.role == Role::User);
+        let (told, own): (Vec<&str>, Vec<&Message>) = match continued(&self.before, &asked.messages) {
+            Some(told) => {
+                let (told, own): (Vec<&Message>, Vec<_>) = told.iter().partition(|message| message.role == Role::User);
+                (told.into_iter().map(|message| message.content.as_str()).collect(), own)
+            }
+            None => (grown(&self.before, &asked.messages).into_iter().collect(), Vec::new()),
+        };
         if told.is_empty() || own.iter().any(|message| message.role != Role::Assistant || !message.calls.is_empty()) {
             return;
         }
@@ -112,7 +117,7 @@ impl TraceBuilder<'_> {
             Some(call.completion) == last && call.ran.is_none() && call.found.is_none() && !is_said(call)
         };
         let places: Vec<usize> = (0..self.waiting.len()).filter(|place| is_left_out(&self.waiting[*place])).collect();
-        let words = told.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n");
+        let words = told.join("\n");
         if let [place] = places[..]
             && let Some((message, retryable)) = decoder::error(&decoder::document(&HEADS.replace(&words, "")))
         {
@@ -123,6 +128,14 @@ impl TraceBuilder<'_> {
             self.waiting[place].is_left_out = true;
         }
     }
+}
+
+/// What the user's last words say behind those that they were before, where nothing else differs: smolagents joins messages
+/// of one role.
+fn grown<'m>(before: &[Message], after: &'m [Message]) -> Option<&'m str> {
+    let ((said, before), (now, after)) = (before.split_last()?, after.split_last()?);
+    let more = now.content.strip_prefix(said.content.as_str())?.trim();
+    (before == after && said.role == Role::User && now.role == Role::User && !more.is_empty()).then_some(more)
 }
 
 /// The tool and the arguments of the call in the text of a completion.
