@@ -83,7 +83,7 @@ impl Heard<'_> {
     /// Message and remedy for an agent whose client was made for another case.
     fn asked_as_another(&self) -> (String, String) {
         let requests = plural(self.of_ended, "request");
-        let message = format!("{requests} came with the base URL of a case that has ended, and nothing was answered");
+        let message = format!("{requests} came with the base URL of a case that has ended, and went unanswered");
         let detail = "the client was made in the test of that case: make one in each test, or one before the first case that \
                       sends the `headers` of the case";
         (message, detail.to_owned())

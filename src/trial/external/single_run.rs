@@ -119,8 +119,8 @@ impl Work<'_> {
             tap: Arc::clone(&tap),
             clock,
             silence,
-            // A recording keeps whole turns, and in a replay the time is that of this machine.
-            late_fails: mode == TrialMode::Live,
+            // A recording keeps whole turns, in a replay the time is that of this machine, and a test goes on.
+            late_fails: mode == TrialMode::Live && begun.is_none(),
             trace,
             pace,
             words: &*vars,

@@ -9,6 +9,7 @@ use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::platform::lock::lock;
 use crate::scenario::external::PORT;
 use crate::transport::Transport;
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::ops::Range;
@@ -27,7 +28,9 @@ const STILL_STARTS: &str = "If it is only slow to start, let fewer start at a ti
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Interval between two looks at a starting process.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a server that listens at `[::1]`, or of which another port is known, may take to listen where it is asked.
+/// How long a process may take before another port that it names counts as its own: it may name those of its services first.
+const ELSEWHERE: Duration = Duration::from_secs(8);
+/// How long a server that listens at `[::1]` may take to listen at 127.0.0.1 too.
 const ALONE: Duration = Duration::from_secs(2);
 /// How long the end of a process is awaited after its connection broke.
 const END_LIMIT: Duration = Duration::from_millis(500);
@@ -173,7 +176,7 @@ impl Process {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = path.and_then(|_| reqwest::Client::builder().no_proxy().build().ok());
         let until = self.clock.now() + START_LIMIT;
-        let (mut alone, mut elsewhere) = (None, None);
+        let (mut alone, mut elsewhere) = (None, self.clock.now() + ELSEWHERE);
         loop {
             let listening = self.listening().await;
             let address = listening.unwrap_or(self.address);
@@ -202,16 +205,19 @@ impl Process {
             if up {
                 return Ok(address);
             }
-            let other = self.other_port();
-            if let Some((port, true)) = other {
-                let since = *elsewhere.get_or_insert_with(|| self.clock.now());
-                if self.clock.now() >= since + ALONE {
-                    let message =
-                        format!("the agent listens at port {port}, not at {}: `{command}`; {READS_PORT}", self.port);
-                    return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
-                }
+            let now = self.clock.now();
+            if now >= elsewhere
+                && let Some((port, true)) = self.other_port()
+            {
+                let message =
+                    format!("the agent listens at port {port}, not at {}: `{command}`; {READS_PORT}", self.port);
+                return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
             }
-            if self.clock.now() >= until {
+            if now >= elsewhere {
+                elsewhere = now + ELSEWHERE;
+            }
+            if now >= until {
+                let other = self.other_port();
                 let named = other.map(|(port, _)| format!(", and its output names port {port}")).unwrap_or_default();
                 let what = path.map_or_else(
                     || format!("nothing listens at {address}{named}; {READS_PORT}. {STILL_STARTS}"),
@@ -231,7 +237,7 @@ impl Process {
         let printed = self.output.text();
         let ports = printed.lines().flat_map(|line| {
             let lower = line.to_lowercase();
-            let says = ["running", "listening", "listens", "serving", "started", "local:"];
+            let says = ["running", "listening", "listens", "serving", "started", "server at", "ready at", "local"];
             let is_own = says.iter().any(|word| lower.contains(word)) && !lower.contains("connect");
             let named = ["127.0.0.1:", "localhost:", "0.0.0.0:"].into_iter().flat_map(|host| line.split(host).skip(1));
             named.filter_map(move |after| {
@@ -240,8 +246,11 @@ impl Process {
             })
         });
         let is_open = |port| std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-        let others = ports.filter(|(port, _)| *port != self.port && !self.known.contains(port));
-        others.filter(|(port, _)| is_open(*port)).max_by_key(|(_, is_own)| *is_own)
+        let others: BTreeSet<(bool, u16)> = ports
+            .filter(|(port, _)| *port != self.port && !self.known.contains(port))
+            .map(|(port, own)| (own, port))
+            .collect();
+        others.into_iter().rev().find(|(_, port)| is_open(*port)).map(|(is_own, port)| (port, is_own))
     }
 
     /// The port that it was told to listen at.
