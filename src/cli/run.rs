@@ -20,7 +20,7 @@ use crate::suite::evaluation::EvaluatedRun;
 use crate::suite::recordings::Catalogue;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
 use crate::trace;
-use crate::trace::text::{plural, shell_word};
+use crate::trace::text::{listed, plural, shell_word};
 use crate::trial::Opened;
 use crate::trial::run::JournalError;
 use clap::Parser;
@@ -32,11 +32,21 @@ use std::sync::Arc;
 const SHOWN: usize = 5;
 
 pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
-    if given.resume && std::env::args_os().skip(1).eq(["run", "--resume"]) {
-        let (begun, words) = begun(&reports_folder())?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if given.resume && names_no_run(&words) {
+        let reports = given.bounds.report_dir.clone().unwrap_or_else(reports_folder);
+        let (begun, words) = begun(&reports)?;
         return typed(&begun, &words);
     }
-    typed(given, &std::env::args().skip(1).collect::<Vec<_>>())
+    typed(given, &words)
+}
+
+/// Whether a command says at most in which folder the run is that it resumes.
+fn names_no_run(words: &[String]) -> bool {
+    let Some((run, more)) = words.split_first() else { return false };
+    let left: Vec<&String> =
+        more.iter().filter(|word| *word != "--resume" && !word.starts_with("--report-dir=")).collect();
+    run == "run" && (left.is_empty() || left.len() == 2 && left[0] == "--report-dir")
 }
 
 /// Runs the arguments, typed now or when the run was begun; `words` are the same as text.
@@ -115,8 +125,10 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         for_comparison: baseline.is_some(),
         ..bounded(&given.bounds, &given.select, &suite.loaded().project)?
     };
-    for file in &suite.loaded().unmatched {
-        output::remark(&format!("note: no pattern in `scenarios` of ragcheck.yaml matches {file}: it is not run"));
+    let unmatched = &suite.loaded().unmatched;
+    if !unmatched.is_empty() {
+        let files = listed(unmatched, SHOWN);
+        output::remark(&format!("note: no pattern in `scenarios` of ragcheck.yaml matches {files}: not run"));
     }
     if options.mode != Mode::Replay && !options.resume {
         // An unreadable one is reported when it is to be resumed.

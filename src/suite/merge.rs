@@ -91,7 +91,7 @@ fn missing(trials: &[String], planned: usize, of: u32) -> String {
     for number in partitions.into_iter().filter(|_| of > 1).take(LISTED) {
         let _ = write!(
             text,
-            "\nmissing of partition hash:{number}/{of}: finish it (`ragcheck run --resume`) or run it, and merge again"
+            "\nmissing of partition hash:{number}/{of}: finish it (`ragcheck run --resume --report-dir` with its folder) or run it, and merge again"
         );
     }
     text

@@ -257,7 +257,7 @@ fn killed_while_recording(repeat: u32, of: u32, killed: &[u32]) {
         let before = finished(&project);
         assert!(before > 0, "what was finished is lost");
         // Alone: everything else as it was typed.
-        let resumed = project.run(&["run", "--resume"]);
+        let resumed = project.run(&["run", "--resume", "--report-dir", "reports"]);
         assert!(resumed.code == 0 || resumed.code == 4, "{}\n{}", resumed.stdout, resumed.stderr);
         assert_eq!(finished(&project), 0, "the journal of a finished run is left");
         runs.push(project.newest());
