@@ -103,12 +103,14 @@ pub(super) fn unmatched(root: &Path, project: &Project, found: &[PathBuf]) -> Ve
     let mut room = Bound::Entries.most();
     let sound = project.scenarios.iter().take(MOST_PATTERNS).filter(|pattern| glob(pattern).is_some());
     let folders: BTreeSet<PathBuf> = sound.map(|pattern| root.join(fixed(pattern))).collect();
+    let (found, cassettes) =
+        (found.iter().map(PathBuf::as_path).collect::<BTreeSet<_>>(), root.join(&project.cassettes));
     let mut left = BTreeSet::new();
     for folder in &folders {
         // A pattern at the root, where everything else is too, stands for the root alone.
         let levels = if folder == root { 0 } else { LEVELS_BELOW };
         descend(folder, levels, &mut room, &mut |path| {
-            let is_known = found.iter().any(|known| known == path) || path.starts_with(root.join(&project.cassettes));
+            let is_known = found.contains(path) || path.starts_with(&cassettes) || path.is_symlink();
             if is_yaml(path) && !is_known {
                 left.insert(path.to_path_buf());
             }

@@ -196,7 +196,7 @@ fn is_scenario(path: &Path) -> bool {
     !found::is_criteria(&text) && !found::is_rubric(&text)
 }
 
-/// Patterns of scenario files that a message names.
+/// Patterns of scenario files that a message names, and scenarios that match none.
 const SHOWN: usize = 5;
 
 pub(super) struct Work<'a> {
@@ -335,8 +335,13 @@ impl<'a> Work<'a> {
                 )),
             );
         }
-        self.diagnostics.extend(unmatched.iter().map(|file| {
-            let message = "no pattern in `scenarios` of ragcheck.yaml matches this scenario, so no run has it";
+        self.diagnostics.extend(unmatched.iter().take(SHOWN).map(|file| {
+            let message = match unmatched.len().saturating_sub(SHOWN) {
+                0 => "no pattern in `scenarios` of ragcheck.yaml matches this scenario, so it is never run".to_owned(),
+                more => format!(
+                    "no pattern in `scenarios` of ragcheck.yaml matches this scenario and {more} more, so they are never run"
+                ),
+            };
             let help = "add its folder or extension to `scenarios`, or keep a scenario for `ragcheck exec` elsewhere";
             Diagnostic::note("not-run", file, message).with_help(help)
         }));
