@@ -1,7 +1,8 @@
 //! What stands behind a number and belongs to it: scale words, and a unit at once or behind adjectives.
 
-use super::units::{is_of_time, scale_of, unit_of};
+use super::units::{WORD, is_of_time, scale_of, unit_of};
 use regex::Regex;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// Most words between a number and its unit.
@@ -28,7 +29,7 @@ const OTHERS: &[&str] = &[
 /// Units whose spelling is also a word beside an adjective that counts nothing: `5 stores this week`, `3 snack bar`.
 const AMBIGUOUS: &[&str] = &[
     "day", "week", "month", "year", "hour", "minute", "second", "foot", "mile", "inch", "cent", "bar", "bit", "bits",
-    "ore", "ora", "ano",
+    "ore", "ora", "ano", "Monats", "Tages", "Jahres",
 ];
 
 /// Abbreviations of scales that are written with a point.
@@ -36,12 +37,12 @@ const ABBREVIATED: &[&str] = &["mio", "mrd", "tsd", "mln", "mld", "tys", "млн
 
 /// A word behind a number or another word, with the marks between: emphasis, a plus, brackets (`thirty (30) days`).
 static NEXT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[*_]{0,3}[+)]?[*_]{0,3}(?:[ \t\u{a0}\u{202f}]{1,3}|\s|-)[*_(]{0,4}(\p{L}+|[%€$£])")
-        .expect("an expression")
+    let marks = r"[*_]{0,3}[+)]?[*_]{0,3}(?:[ \t\u{a0}\u{202f}]{1,3}|\s|-)[*_(]{0,4}";
+    Regex::new(&format!("^{marks}({WORD}|[%€$£])")).expect("an expression")
 });
 /// The unit behind a scale, after a word of Romance languages: `5 millions d'euros`.
 static LINKED: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^ (?:d[ei] |of |d['’])(\p{L}+)").expect("an expression"));
+    LazyLock::new(|| Regex::new(&format!("^ (?:d[ei] |of |d['’])({WORD})")).expect("an expression"));
 
 /// A base unit and the factor to it.
 type Unit = (&'static str, f64);
@@ -80,6 +81,12 @@ pub(super) fn unit(after: &str) -> Option<(Unit, usize)> {
     None
 }
 
+/// Whether a full stop belongs to the abbreviated scale before it, as a unit follows: `120 Mrd. €`.
+pub(super) fn abbreviates(before: &str, after: &str) -> bool {
+    let word = before.rsplit(|letter: char| !letter.is_alphabetic()).next().unwrap_or_default();
+    ABBREVIATED.contains(&word.to_lowercase().as_str()) && unit(after).is_some()
+}
+
 /// What the text behind a scale word says: the factor of further scale words (`mil millones`), the unit, and their end.
 pub(super) fn scaled(word: &str, after: &str) -> (f64, Option<Unit>, usize) {
     let (mut factor, mut end, mut last) = (1.0, 0, word.to_lowercase());
@@ -110,12 +117,12 @@ const LINKS: usize = 3;
 /// The units that the text behind a unit says it is of, each base once: `/h`, ` per day`, ` a kilo`, `/kg/day`, ` im Monat`,
 /// ` per day and kg`. Persons and pieces, which have many names, are passed over: ` per person per night`.
 pub(super) fn said_per(after: &str) -> Vec<Unit> {
-    const WORDS: &str = r" (?:per|an?|each|every|pro|je|im|am|par|por|al) | all' ?|\s?/\s?";
+    const WORDS: &str = r" (?:per|a la|an?|each|every|pro|je|im|am|par|por|al) | (?:à|de) l['’]| all['’] ?|\s?/\s?";
     static FIRST: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(&format!(r"^(?:{WORDS})(\p{{L}}+[²³23]?)")).expect("an expression"));
+        LazyLock::new(|| Regex::new(&format!(r"^(?:{WORDS})({WORD}[²³23]?)")).expect("an expression"));
     static NEXT: LazyLock<Regex> = LazyLock::new(|| {
         let and = ",? (?:and|und|et|y|e|en|og|och) (?:(?:per|an?|each|every|pro|je|par|por) )?";
-        Regex::new(&format!(r"^(?:{and}|,?(?:{WORDS}))(\p{{L}}+[²³23]?)")).expect("an expression")
+        Regex::new(&format!(r"^(?:{and}|,?(?:{WORDS}))({WORD}[²³23]?)")).expect("an expression")
     });
     let (mut found, mut from): (Vec<Unit>, usize) = (Vec::new(), 0);
     for link in 0..LINKS {
@@ -147,7 +154,8 @@ const LABELS: &[&str] = &[
     "page", "pages", "section", "sections", "chapter", "step", "figure", "table", "version", "item", "question",
     "article", "clause", "paragraph", "appendix", "annex", "room", "nr", "level", "tier", "plan", "option", "phase",
     "grade", "seite", "kapitel", "abschnitt", "artikel", "schritt", "página", "capítulo", "artículo", "paso", "pagina",
-    "capitolo", "articolo", "chapitre", "étape", "страница", "глава", "статья", "strona", "sida",
+    "capitolo", "articolo", "chapitre", "étape", "страница", "глава", "статья", "strona", "sida", "rule", "abs",
+    "absatz", "ziffer",
 ];
 
 /// Whether the text before a number makes a label of it: `page 30`, `§ 30`, `No. 30`, `DOC-30`.
@@ -161,5 +169,30 @@ pub(super) fn labels(before: &str) -> bool {
     let start = bare
         .rfind(|letter: char| !letter.is_alphabetic())
         .map_or(0, |at| at + bare[at..].chars().next().map_or(0, char::len_utf8));
-    before.ends_with(['§', '№', '#']) || bare.ends_with("No") || LABELS.contains(&bare[start..].to_lowercase().as_str())
+    before.ends_with(['§', '№', '#', '第'])
+        || bare.ends_with("No")
+        || before.ends_with("Art.")
+        || LABELS.contains(&bare[start..].to_lowercase().as_str())
+}
+
+/// Places of the numbers that mark the items of a list or headings: they begin lines, and are one of three in order, of two
+/// from 1, a 1 that begins the text, or in a heading of Markdown.
+pub(super) fn markers(text: &str) -> BTreeSet<usize> {
+    static MARKER: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?m)^[\s*•>-]*(?P<heading>#*)\s*(?P<number>[1-9]\d{0,2})[.)]\s+[*_]{0,3}\p{L}")
+            .expect("an expression")
+    });
+    let found: Vec<(usize, u32, bool)> = MARKER
+        .captures_iter(text)
+        .filter_map(|parts| {
+            let number = parts.name("number")?;
+            let value = number.as_str().parse().ok()?;
+            let is_first = value == 1 && text[..number.start()].trim().is_empty() || !parts["heading"].is_empty();
+            Some((number.start(), value, is_first))
+        })
+        .collect();
+    let values: BTreeSet<u32> = found.iter().map(|(_, value, _)| *value).collect();
+    let are_three = |from: u32| (from..from + 3).all(|value| value == 0 || values.contains(&value));
+    let in_order = |value: u32| (value.saturating_sub(2)..=value).any(are_three);
+    found.iter().filter(|(_, value, is_first)| *is_first || in_order(*value)).map(|(place, ..)| *place).collect()
 }

@@ -1,7 +1,9 @@
 //! Dates in a text: `2026-11-24`, also before a time, `2026/11/24`, `24 November 2026`, `24-Nov-2026`, `November 24th`, `24.11.2026`,
-//! `2026年11月24日`.
+//! `2026年11月24日`; and days that share the month beside them: `24, 25 and 26 December`.
 
-use regex::Regex;
+use super::behind::labels;
+use super::units::unit_of;
+use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
 /// A date, as far as it is given.
@@ -123,6 +125,72 @@ pub(super) fn dates(text: &str) -> Vec<Date> {
         (valid_year && !month_day.is_empty()).then(|| Date { start: whole.start(), end, year, month_day })
     };
     DATE.captures_iter(text).filter_map(read).collect()
+}
+
+/// Words between the days of a list, and between those of a range.
+const AND: &str = "and|&|or|und|oder|et|ou|y|e|o|en|och|og";
+const TO: &str = "to|until|till|through|bis|au|al?|tot|til|and|et|y|und";
+
+/// The days of a text that take their month from the date beside them: `24, 25 and 26 December`, `March 5–7`.
+pub(super) fn sharing(text: &str, dates: &[Date]) -> Vec<Date> {
+    static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
+        let day = r"\d{1,2}(?:st|nd|rd|th|er|º)?\.?";
+        let article = r"(?:(?:the|le|el|den|zum|am)\s)?";
+        let (list, range) =
+            (format!(r"(?:{day},\s)*{day},?\s(?:{AND})\s"), format!(r"{day}(?:\s(?:{TO})\s|\s?[-–—/]\s?)"));
+        Regex::new(&format!(r"(?i)(?P<last>\p{{L}}*)[\s(>|*„]*(?:^|[\s(>|*„])(?P<days>{list}|{range}){article}$"))
+            .expect("an expression")
+    });
+    static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
+        let day = r"\d{1,2}(?:st|nd|rd|th)?";
+        let end = r"(?:\s?[)!?|*;]|[.,:](?:\D|$)|\n|,?\s\d{4}\b|$)";
+        let (list, range) = (format!(r"(?:,\s{day})*,?\s(?:{AND})\s{day}"), format!(r"\s(?:(?:{TO})|[-–—])\s{day}"));
+        Regex::new(&format!(r"(?i)^(?:(?P<days>{list}|{range}){end}|(?P<joined>[-–—]{day})(?:\s\p{{L}}{{3}}|{end}))"))
+            .expect("an expression")
+    });
+    // `We sold 30 and 31 May is the last day`, `2 or 3 May be added`.
+    static VERB: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^\s(?:is|was|be|has|ist|war|est|es|è)\b").expect("an expression"));
+    static DAY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\d{1,2})[\p{L}]{0,2}\.?").expect("an expression"));
+    let mut found = Vec::new();
+    for (at, date) in dates.iter().enumerate() {
+        let from = at.checked_sub(1).map_or(0, |before| dates[before].end);
+        let to = dates.get(at + 1).map_or(text.len(), |next| next.start);
+        let Some(&(month, Some(own))) = date.month_day.first() else {
+            continue;
+        };
+        let written = &text[date.start..date.end];
+        let (is_behind, days) = if written.starts_with(char::is_alphabetic) {
+            (true, BEHIND.captures(&text[date.end..to]).and_then(|parts| parts.name("days").or(parts.name("joined"))))
+        } else if written.contains([' ', '.']) {
+            let parts = BEFORE.captures(&text[from..date.start]);
+            // `Open 9 to 17, 24 and 25 December`, `5 kg and 7 December`.
+            let is_other = |parts: &Captures<'_>| {
+                let last = parts["last"].to_lowercase();
+                AND.split('|').chain(TO.split('|')).chain(["at", "um", "session"]).any(|join| join == last)
+                    || unit_of(&last).is_some()
+                    || parts.name("days").is_some_and(|days| labels(&text[from..from + days.start()]))
+            };
+            let parts = parts.filter(|parts| !is_other(parts) && !VERB.is_match(&text[date.end..to]));
+            (false, parts.and_then(|parts| parts.name("days")))
+        } else {
+            continue;
+        };
+        let Some(days) = days else { continue };
+        let from = if is_behind { date.end } else { from };
+        let day = |parts: Captures<'_>| {
+            let (whole, day) = (parts.get(0)?, parts[1].parse::<u32>().ok()?);
+            let start = from + days.start() + whole.start();
+            Some(Date { start, end: start + whole.len(), year: None, month_day: vec![(month, Some(day))] })
+        };
+        let days: Vec<Date> = DAY.captures_iter(days.as_str()).filter_map(day).collect();
+        let mut all: Vec<u32> = days.iter().filter_map(|day| day.month_day[0].1).collect();
+        all.insert(if is_behind { 0 } else { all.len() }, own);
+        if all.windows(2).all(|pair| pair[0] < pair[1]) && all[0] > 0 && all[all.len() - 1] <= 31 {
+            found.extend(days);
+        }
+    }
+    found
 }
 
 impl Date {

@@ -4,11 +4,11 @@
 //! citations. A name is a word with a capital where the language marks names by capitals, and not the first word of a
 //! sentence, which has one anyway.
 
-use super::clock;
 use super::date::{Date, dates};
 use super::duration::{Duration, durations};
 use super::quantity::{COUNT, Quantity, quantities};
 use super::units::is_of_time;
+use super::{behind, clock};
 use crate::trace::text::CURRENCY_CODES;
 use regex::Regex;
 use std::cell::LazyCell;
@@ -92,6 +92,21 @@ static LEADING: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:\[[^\[\]\n]*\]|\([^()\n]*[\d_.:†-][^()\n]*\)|【[^】\n]*】|[^\p{L}\p{N}\[(【]|[¹²³⁰⁴-⁹])*$")
         .expect("an expression")
 });
+/// The last word of a label that begins a line, an item or a row: `**Return Window:** 30 days`.
+static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+    let words = r"\p{Lu}[\p{L}'’-]*(?: (?:and |of |or |& )?\p{Lu}[\p{L}'’-]*){0,3}";
+    let bold = r"(?:\*\*|__)";
+    Regex::new(&format!(
+        r"^[\s>#•+*|-]*{bold}?{words} (?:and |of |or |& )?(?P<last>\p{{Lu}}\p{{Ll}}+)(?:{bold}?:|{bold} ?[–—-]|{bold}? *\|)"
+    ))
+    .expect("an expression")
+});
+/// Words of labels that name what is said behind them, and nothing of its subject.
+const LABELS: [&str; 33] = [
+    "Address", "Amount", "Condition", "Contact", "Cost", "Date", "Day", "Deadline", "Detail", "Duration", "Fee",
+    "Hour", "Information", "Limit", "Method", "Name", "Note", "Number", "Option", "Period", "Point", "Policy", "Price",
+    "Process", "Rate", "Requirement", "Status", "Step", "Summary", "Takeaway", "Time", "Type", "Window",
+];
 static SMALL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\p{Ll}").expect("an expression"));
 
 /// The statements of an answer. A citation behind the full stop belongs to the sentence before it on the line, unless that
@@ -157,6 +172,7 @@ fn sentences(text: &str) -> Vec<Range<usize>> {
         let next = letters.get(place + 1).map(|(_, next)| *next);
         let ends_sentence = match letter {
             '\n' | '。' | '！' | '？' => true,
+            '.' if behind::abbreviates(&text[..at], &text[at + 1..]) => false,
             '.' | '!' | '?' | '…' => next.is_none_or(ends_before) && !abbreviates(&text[..at]) && !in_date(at),
             '"' | '”' | '»' => text[..at].ends_with(['.', '!', '?']) && next.is_some_and(char::is_whitespace),
             _ => false,
@@ -194,13 +210,19 @@ fn abbreviates(text: &str) -> bool {
 /// Whether capitals in the middle of a sentence mark names: not in German, where they mark nouns, and not in a text in
 /// capitals.
 fn marks_names(text: &str) -> bool {
-    let words: Vec<String> = WORD.find_iter(text).map(|word| word.as_str().to_lowercase()).collect();
+    let written: Vec<&str> = WORD.find_iter(text).map(|word| word.as_str()).collect();
+    let words: Vec<String> = written.iter().map(|word| word.to_lowercase()).collect();
     let among = |list: &[&str]| words.iter().filter(|word| list.contains(&word.as_str())).count();
     let german = among(&[
         "der", "die", "das", "und", "ist", "nicht", "ein", "eine", "mit", "für", "auf", "den", "dem", "sie", "von",
     ]);
     let other = among(&["the", "of", "and", "is", "to", "in", "a", "le", "la", "de", "el", "et", "y", "il", "che"]);
-    german <= other && SMALL.is_match(text)
+    // Short answers may have none of those words. `Zum` and `Zur` begin names, also in English texts.
+    let short = among(&["ihr", "ihre", "ihren", "wir", "wird", "wurde", "kommt", "monate", "werktage"])
+        + written.iter().filter(|word| ["bitte", "zum", "zur"].contains(word)).count()
+        + usize::from(written.first() == Some(&"Bitte"));
+    let english = among(&["by", "with", "for", "at", "our", "please", "via"]);
+    german <= other && (short == 0 || german + short <= other + english) && SMALL.is_match(text)
 }
 
 fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fact> {
@@ -261,8 +283,16 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
         }
     }
     if names {
+        let line = blank[..place.start].trim_end_matches(|space: char| space.is_whitespace() && space != '\n');
+        let begins_line = line.is_empty() || line.ends_with('\n');
+        let label = LABEL.captures(text).filter(|_| begins_line).and_then(|parts| parts.name("last"));
+        // `Steps` and `Address`.
+        let label = label.filter(|last| {
+            let last = last.as_str();
+            LABELS.contains(&last) || last.strip_suffix('s').is_some_and(|last| LABELS.contains(&last))
+        });
         for (found, initials) in capitalised(text) {
-            if free(&taken, &found) {
+            if free(&taken, &found) && label.is_none_or(|last| last.start() != found.start) {
                 let word = text[found.clone()].to_owned();
                 add(found, Kind::Name(word, initials));
             }

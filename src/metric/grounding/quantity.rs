@@ -4,7 +4,8 @@ use super::behind::{self, said_per};
 use super::clock;
 use super::numerals::{InDigits, Spelled};
 use super::units::{
-    are_one_unit, is_of_length, is_unspaced, scale_before_words, scale_of, scale_of_money, unit_before_words, unit_of,
+    WORD, are_one_unit, is_of_length, is_unspaced, scale_before_words, scale_of, scale_of_money, scaled_sign,
+    unit_before_words, unit_of,
 };
 use crate::trace::text::{CURRENCY_CODES, ascii_digit};
 use regex::Regex;
@@ -37,8 +38,8 @@ pub(super) struct Quantity {
     pub significant: usize,
     /// The factor between the written number and its value.
     pub scale: f64,
-    /// Whether a word such as `million` is a part of it: such numbers are rounded ones.
-    scaled: bool,
+    /// The factor of a word such as `million` in it: such numbers are rounded ones.
+    scaled: Option<f64>,
 }
 
 /// Words of English texts. Some are words elsewhere too, or in names: two of them make a text English, or `the` alone.
@@ -71,12 +72,11 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let number = format!(
         r"(?P<number>{lakhs}|{wide}|\d{{1,3}}(?:[\u{{a0}}\u{{2006}}-\u{{200b}}\u{{202f}}'’,. ٬]\d{{3}})+(?:[.,٫]\d+)?|\d+(?:[.,٫]\d+)?)"
     );
-    let length = "(?:km|kilomet(?:re|er)s?|miles)";
     let area = r"[ckm]?m[²³]|[ckm]?m[23]\b|(?:square|cubic) \p{L}+";
     let product = r"N/mm[²2]|N[·⋅ ]m\b|k?W[·⋅ ]h\b|A[·⋅ ]h\b|newton met(?:re|er)s";
-    let compound = format!("(?i:km/hr?|m/s|{area}|{length} (?:per hour|pro stunde))|{product}");
+    let compound = format!("(?i:km/hr?|m/s|{area})|{product}|(?:[kKM]|Mds?|Mio|Mrd)[€$£]");
     let word = format!(
-        r"(?P<word>{compound}|(?:per|pour) cent|(?:por|per) ciento|(?:por|per) cento|[%٪‰¢Ω€$£¥₩₽₺]|°[CFcf]|\p{{L}}+)"
+        r"(?P<word>{compound}|(?:per|pour) cent|(?:por|per) ciento|(?:por|per) cento|[%٪‰¢Ω€$£¥₩₽₺]|[°º][CFcf]|{WORD})"
     );
     Regex::new(&format!(r"{before}{number}(?:[\s\u{{a0}}\u{{202f}}-]?{word})?")).expect("an expression")
 });
@@ -98,6 +98,7 @@ fn in_digits(text: &str) -> Vec<Quantity> {
     let times: Vec<Range<usize>> = found.iter().map(|time| time.start..time.end).collect();
     let (mut from, mut next) = (0, 0);
     let groups = LazyCell::new(|| groups_by_commas(text));
+    let markers = LazyCell::new(|| behind::markers(text));
     while let Some(parts) = NUMBER.captures_at(text, from) {
         let whole = parts.get(0).expect("the whole");
         let mut number = parts.name("number").expect("a part of the expression").range();
@@ -131,6 +132,8 @@ fn in_digits(text: &str) -> Vec<Quantity> {
                 if let Some(factor) = scale_of_money(&lower).filter(|_| attached) {
                     (scale, end) = (factor, word.end());
                 }
+            } else if let Some((factor, known)) = scaled_sign(word.as_str()) {
+                (scale, unit, end) = (factor, Some(known), word.end());
             } else if let Some(known) = unit_of(word.as_str()) {
                 (unit, end) = (Some(known), word.end());
             } else if let Some((factor, length)) = scale_before_words(word.as_str()) {
@@ -152,7 +155,12 @@ fn in_digits(text: &str) -> Vec<Quantity> {
         {
             (unit, end) = (Some(known), from + length);
         }
-        let per = unit.map_or_else(Vec::new, |_| said_per(&text[end..]));
+        let mut per = unit.map_or_else(Vec::new, |_| said_per(&text[end..]));
+        // `100 kilometres per hour`.
+        if let (Some((base @ ("m" | "mile"), factor)), [("s", time @ (1.0 | 3600.0))]) = (unit, per.as_slice()) {
+            unit = Some(if base == "m" { ("m/s", factor / time) } else { ("mile/h", 3600.0 / time) });
+            per.clear();
+        }
         let written: String = text[number.clone()].chars().map(ascii_digit).collect();
         let (readings, decimals) = match readings(&written) {
             // `1,250` of an English text is no 1.25.
@@ -181,12 +189,12 @@ fn in_digits(text: &str) -> Vec<Quantity> {
                 && equal(scale, 1.0)
                 && written.chars().all(|letter| letter.is_ascii_digit())
                 && sign == Sign::None,
-            is_label: unit.is_none() && behind::labels(&text[..whole.start()]),
+            is_label: unit.is_none() && (behind::labels(&text[..whole.start()]) || markers.contains(&whole.start())),
             spelled: Spelled::Digits,
             decimals,
             significant: digits.trim_start_matches('0').trim_end_matches('0').len(),
             scale: factor,
-            scaled: !equal(scale, 1.0),
+            scaled: (!equal(scale, 1.0)).then_some(scale),
         });
         from = from.max(end);
     }
@@ -322,7 +330,7 @@ impl Quantity {
             decimals: 0,
             significant: 0,
             scale: 1.0,
-            scaled: false,
+            scaled: None,
         }
     }
 
@@ -378,11 +386,13 @@ impl Quantity {
             }
         }
         let same_unit = self.unit.is_some() == source.unit.is_some();
+        // `12 Mio.` is not `12 Mrd. €`.
+        let other_scale = self.scaled.zip(source.scaled).is_some_and(|(one, other)| !equal(one, other));
         any(&|value, other| {
             // A unit on one side only may have scaled its value.
             equal(value, other)
                 || (other < 0.0 && value > 0.0 && equal(value, -other))
-                || (!same_unit && equal(value / self.scale, other / source.scale))
+                || (!same_unit && !other_scale && equal(value / self.scale, other / source.scale))
                 || self.rounds(value, other)
         })
     }
@@ -407,7 +417,7 @@ impl Quantity {
         if whole && self.unit != Some(clock::UNIT) {
             return true;
         }
-        let rounded = self.scaled || decimals > 0 || self.significant >= 2;
+        let rounded = self.scaled.is_some() || decimals > 0 || self.significant >= 2;
         rounded
             && value != 0.0
             && exact.abs() >= value.abs() * 0.5

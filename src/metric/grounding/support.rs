@@ -1,7 +1,7 @@
 //! Whether a text supports a fact.
 
 use super::clock;
-use super::date::{Date, dates};
+use super::date::{Date, dates, sharing};
 use super::duration::durations;
 use super::facts::{Fact, Kind, is_code, plain_code, tokens, words};
 use super::quantity::{Quantity, equal, quantities};
@@ -146,6 +146,8 @@ impl Source {
             number.is_label |= names(&number, &places);
             number
         }));
+        // Their days may also count: `Adults pay 20 and 25 December is free.`
+        self.dates.extend(sharing(text, &dates));
         self.dates.extend(dates);
         let found = words(text);
         for token in text.split(|letter: char| letter.is_whitespace() || "()[]{},;:\"“”'’!?=|–".contains(letter))
@@ -312,7 +314,7 @@ impl Source {
 }
 
 /// A word without its accents.
-fn unmarked(word: &str) -> String {
+pub(super) fn unmarked(word: &str) -> String {
     word.nfd().filter(|letter| !is_combining_mark(*letter)).collect()
 }
 

@@ -26,6 +26,10 @@ fn what_stands_in_the_source_in_other_spellings_is_supported() {
         "It is made by Fernlight.",
         "There are 3 steps:\n1. Unplug it.\n2. Wait.\n3. Send it to Oslo.",
         "This is the 2nd of them.",
+        "**Return Window:** you have 30 days\n- **Terms & Conditions:** see the manual\n1. **Return Period** – you have 30 days",
+        "| Return Window | you have 30 days |\n|---|---|\n| Start Date | in 2019 |",
+        "**Delivery Address:** you have 30 days\n**Order Status:** Fernlight\n**Return Process:** Oslo\n**Shipping Costs:** none",
+        "Important Note: returns are accepted within 30 days.",
     ] {
         assert_eq!(missing(answer), [""; 0], "{answer}");
     }
@@ -52,6 +56,12 @@ fn what_stands_nowhere_is_named() {
         ("The manual says \"always cover the grille\".", "always cover the grille"),
         ("According to Napoleon it is.", "Napoleon"),
         ("It is Fernlight vs. Napoleon.", "Napoleon"),
+        ("**Return Window:** 60 days", "60 days"),
+        ("- **Anna Keller:** ask her for it", "Keller"),
+        ("**Canopy Lite:** you have 30 days", "Lite"),
+        ("**Delivery Napoleon Time:** it is soon", "Napoleon"),
+        ("Uw bestelling wordt door Napoleon verzonden.", "Napoleon"),
+        ("Bestillingen din sendes av Napoleon.", "Napoleon"),
     ] {
         assert_eq!(missing(answer), [expected], "{answer}");
     }
@@ -132,6 +142,11 @@ fn code_addresses_citations_and_nouns_of_german_are_no_facts() {
         "Run `reset --level 99`.",
         "See [1] and [14].",
         "See https://shop.example/p/123456 for it.",
+        "Ihre Bestellung wurde versandt.",
+        "Ihre Bestellung wurde via Post versandt.",
+        "Der Versand erfolgt via Post.",
+        "Hallo, Ihr Paket kommt bald.",
+        "Bitte senden Sie Ihr Paket zurück.",
         "Die Heizung ist nicht für das Bad, und der Stecker ist von der Wand entfernt.",
     ] {
         assert!(places(answer).is_empty(), "{answer}");
@@ -305,10 +320,60 @@ fn amounts_in_words_and_in_two_units_are_looked_up() {
         ("234円です。", "１，２３４円", 1),
         ("It is -40 °C in München.", "&minus;40&nbsp;&deg;C, M&uuml;nchen", 0),
         ("It is 234 EUR.", "1&nbsp;234 EUR", 1),
+        ("内存为16G内存，宽带为100M宽带。", "16GB内存, 100Mbps宽带", 0),
+        ("18Kゴールドです。", "素材: 18金", 0),
+        ("这是5A级景区。", "国家AAAAA级旅游景区", 0),
+        ("5Gスマホに対応しています。", "５Ｇ対応", 0),
         ("It ends on 2026/12/03.", "3-Dec-2026", 0),
         ("It ends on 2026/12/04.", "3 December 2026", 1),
+        ("Contact Zur Rose via Napoleon.", "Zur Rose", 1),
+        ("Hotel Zur Post offers breakfast with Napoleon.", "Zur Post", 1),
+        ("Gasthof zum Adler is run by Napoleon.", "zum Adler", 1),
+        ("Ask Napoleon, our Bitte representative.", "Bitte", 1),
+        ("Die Grenze liegt bei 120 Mio. €.", "120 Mrd. €", 1),
+        ("Die Grenze liegt bei 120 Mio. Euro.", "120 Millionen Euro", 0),
+        ("Der Umsatz war 120 Mio. Dann kam Rom.", "120 Mio.", 0),
     ] {
         assert_eq!(unsupported(answer, source).1.len(), wrong, "{answer} {source}");
+    }
+}
+
+#[test]
+fn days_that_share_a_month_are_dates_of_it() {
+    for (answer, source) in [
+        ("25 December", "Closed on 24, 25, and 26 December 2025."),
+        ("24 December", "We are closed on the 24th and the 25th of December."),
+        ("March 5", "between 5 and 7 March"),
+        ("7 March", "It comes March 5–7, 2025."),
+        ("7 March", "| March 5-7 | closed |"),
+        ("December 25", "Closed December 24 and 25."),
+        ("24. Dezember", "Am 24. und 31. Dezember geschlossen."),
+        ("24. Dezember", "24.-26.12.2025"),
+        ("le 24 décembre", "Fermé les 24 et 25 décembre."),
+        ("20 euros", "Adults pay 20 and 25 December is free."),
+        ("15 %", "Discount: 10, 15 and 20 May."),
+        ("1 de agosto", "Cerrado del 1 al 15 de agosto."),
+    ] {
+        assert!(unsupported(&format!("It is {answer}."), source).1.is_empty(), "{answer} by {source}");
+    }
+    for (answer, source) in [
+        ("23 December", "Closed on 24, 25 and 26 December."),
+        ("24 January", "Closed on 24, 25 and 26 December."),
+        ("17 December", "Open 9 to 17, 24 and 25 December."),
+        ("5 December", "It weighs 5 kg and 7 December is the day."),
+        ("3 December", "See chapter 3 and 24 December."),
+        ("9 December", "Open at 9 and 24 December."),
+        ("20 December", "The fee is €20 and 24 December is free."),
+        ("1 December", "Closed on January 1 and 25 December."),
+        ("28 March", "Closed from 28 to 3 March."),
+        ("March 7", "On March 5 and 7 people came."),
+        ("March 7", "On March 5 - 7 pm it opens."),
+        ("March 7", "On March 5-7pm it opens."),
+        ("March 12", "Open March 5, 10 to 12."),
+        ("30 May", "We sold 30 and 31 May is the last day."),
+        ("2 May", "The course costs 2 or 3 May be added."),
+    ] {
+        assert_eq!(unsupported(&format!("It is {answer}."), source).1.len(), 1, "{answer} by {source}");
     }
 }
 

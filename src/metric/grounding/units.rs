@@ -1,5 +1,9 @@
 //! Units and scales of numbers, by their spellings in a text.
 
+use super::support::unmarked;
+use regex::Regex;
+use std::sync::LazyLock;
+
 /// Units by their spellings, each with its base unit and factor.
 const UNITS: &[(&str, &[&str], f64)] = &[
     (
@@ -11,11 +15,11 @@ const UNITS: &[(&str, &[&str], f64)] = &[
         1.0,
     ),
     ("%", &["‰", "per mille", "promille"], 1e-1),
-    ("m", &["m", "metre", "metres", "meter", "meters", "м"], 1.0),
-    ("m", &["mm", "мм", "millimetre", "millimetres", "millimeter", "millimeters"], 1e-3),
-    ("m", &["cm", "см", "centimetre", "centimetres", "centimeter", "centimeters"], 1e-2),
-    ("m", &["km", "км", "kilometre", "kilometres", "kilometer", "kilometers"], 1e3),
-    ("m", &["µm", "μm", "micrometre", "micrometres", "micrometer", "micrometers"], 1e-6),
+    ("m", &["m", "м", "メートル"], 1.0),
+    ("m", &["mm", "мм", "ミリメートル"], 1e-3),
+    ("m", &["cm", "см", "センチメートル"], 1e-2),
+    ("m", &["km", "км", "キロメートル"], 1e3),
+    ("m", &["µm", "μm"], 1e-6),
     (
         "m²",
         &["m²", "m2", "sqm", "qm", "square metre", "square metres", "square meter", "square meters", "quadratmeter"],
@@ -35,38 +39,31 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("m³", &["mm³", "mm3"], 1e-9),
     ("m³", &["km³", "km3"], 1e9),
     ("m/s", &["m/s"], 1.0),
-    (
-        "m/s",
-        &[
-            "km/h", "km/hr", "kmh", "kph", "km per hour", "kilometres per hour", "kilometers per hour",
-            "km pro stunde", "kilometer pro stunde",
-        ],
-        1.0 / 3.6,
-    ),
-    ("mile/h", &["mph", "miles per hour"], 1.0),
+    ("m/s", &["km/h", "km/hr", "kmh", "kph"], 1.0 / 3.6),
+    ("mile/h", &["mph"], 1.0),
     ("mile", &["mile", "miles", "mi"], 1.0),
     ("yard", &["yard", "yards", "yd"], 1.0),
     ("foot", &["foot", "feet", "ft"], 1.0),
     ("inch", &["inch", "inches"], 1.0),
-    ("g", &["g", "gram", "grams", "gramm"], 1.0),
-    ("g", &["mg", "milligram", "milligrams"], 1e-3),
-    ("g", &["µg", "μg", "mcg", "microgram", "micrograms"], 1e-6),
-    ("g", &["kg", "кг", "kilo", "kilos", "kilogram", "kilograms", "kilogramm"], 1e3),
+    ("g", &["g", "グラム"], 1.0),
+    ("g", &["mg", "ミリグラム"], 1e-3),
+    ("g", &["µg", "μg", "mcg"], 1e-6),
+    ("g", &["kg", "кг", "kilo", "kilos", "キログラム"], 1e3),
     ("g", &["tonne", "tonnes"], 1e6),
     ("pound", &["lb", "lbs"], 1.0),
     ("pounds", &["pounds"], 1.0),
     ("ounce", &["oz", "ounce", "ounces"], 1.0),
-    ("l", &["l", "л", "litre", "litres", "liter", "liters"], 1.0),
-    ("l", &["cl", "centilitre", "centilitres", "centiliter", "centiliters"], 1e-2),
-    ("l", &["dl", "decilitre", "decilitres", "deciliter", "deciliters"], 1e-1),
+    ("l", &["l", "л", "リットル"], 1.0),
+    ("l", &["cl"], 1e-2),
+    ("l", &["dl"], 1e-1),
     ("gallon", &["gal", "gallon", "gallons"], 1.0),
-    ("l", &["ml", "мл", "millilitre", "millilitres", "milliliter", "milliliters"], 1e-3),
+    ("l", &["ml", "мл", "ミリリットル"], 1e-3),
     (
         "s",
         &[
             "s", "sec", "second", "seconds", "sekunde", "sekunden", "seconde", "secondes", "segundo", "segundos",
             "secondo", "secondi", "seconden", "sekund", "sekunder", "sekunda", "sekundy", "секунда", "секунды",
-            "секунд", "сек", "saniye",
+            "секунд", "сек", "saniye", "秒",
         ],
         1.0,
     ),
@@ -94,9 +91,9 @@ const UNITS: &[(&str, &[&str], f64)] = &[
         "s",
         &[
             "day", "days", "tag", "tage", "tagen", "jour", "jours", "día", "días", "dia", "dias", "giorno", "giorni",
-            "dag", "dagen", "dagar", "dage", "dager", "dygn", "dzień", "dni", "день", "дня", "дней", "дні", "днів",
-            "gün", "günü", "日間", "天", "営業日", "工作日", "个工作日", "個工作日", "工作天", "個工作天", "영업일",
-            "日",
+            "tages", "dag", "dagen", "dagar", "dage", "dager", "dygn", "dzień", "dni", "день", "дня", "дней", "дні",
+            "днів", "gün", "günü", "日間", "天", "営業日", "工作日", "个工作日", "個工作日", "工作天", "個工作天",
+            "영업일", "日",
         ],
         86400.0,
     ),
@@ -114,7 +111,7 @@ const UNITS: &[(&str, &[&str], f64)] = &[
         &[
             "month", "months", "monat", "monate", "monaten", "mois", "mes", "meses", "mese", "mesi", "mês", "maand",
             "maanden", "månad", "månader", "måned", "måneder", "miesiąc", "miesiące", "miesięcy", "месяц", "месяца",
-            "месяцев", "ay", "か月", "ヶ月", "カ月", "个月", "個月", "개월",
+            "месяцев", "ay", "monats", "ヵ月", "か月", "ヶ月", "カ月", "个月", "個月", "개월",
         ],
         1.0,
     ),
@@ -122,7 +119,7 @@ const UNITS: &[(&str, &[&str], f64)] = &[
         "month",
         &[
             "year", "years", "jahr", "jahre", "jahren", "ans", "année", "années", "año", "años", "anno", "anni", "ano",
-            "anos", "jaar", "jaren", "år", "lata", "lat", "год", "года", "лет", "yıl", "年間", "年", "년",
+            "anos", "jaar", "jaren", "år", "lata", "lat", "год", "года", "лет", "yıl", "jahres", "年間", "年", "년",
         ],
         12.0,
     ),
@@ -163,8 +160,8 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("Pa", &["kpa"], 1e3),
     ("Pa", &["MPa", "N/mm²", "N/mm2"], 1e6),
     ("psi", &["psi"], 1.0),
-    ("°C", &["°c", "celsius"], 1.0),
-    ("°F", &["°f", "fahrenheit"], 1.0),
+    ("°C", &["°c", "ºc", "celsius"], 1.0),
+    ("°F", &["°f", "ºf", "fahrenheit"], 1.0),
     ("bit", &["bit", "bits", "bps"], 1.0),
     ("bit", &["kbit", "kbps"], 1e3),
     ("bit", &["mbit", "mbps"], 1e6),
@@ -265,7 +262,43 @@ pub(super) fn unit_of(word: &str) -> Option<(&'static str, f64)> {
     let of_time =
         |of: &str| UNITS.iter().find(|(base, names, _)| of.len() > 2 && is_of_time(base) && names.contains(&of));
     let compound = || COMPOUNDS.iter().find_map(|first| of_time(lower.strip_prefix(first)?));
-    known().or_else(compound).map(|(base, _, factor)| (*base, *factor))
+    // `3-monatige`, `14-tägiges`.
+    let adjective = || {
+        let ending = lower.strip_suffix(['e', 'm', 'n', 'r', 's']).unwrap_or(&lower);
+        let noun = unmarked(ending.strip_suffix('e').unwrap_or(ending).strip_suffix("ig")?);
+        of_time(&noun).or_else(|| of_time(&format!("{noun}e")))
+    };
+    let found = known().or_else(compound).or_else(adjective).map(|(base, _, factor)| (*base, *factor));
+    // `metro` alone is also a railway.
+    found.or_else(|| metric(&lower).filter(|_| lower != "metro"))
+}
+
+/// The unit of a word for a metre, a gram or a litre, and their parts, in languages of Latin letters; or for a square or cube
+/// of a metre in those that name it behind: `mètres carrés`.
+fn metric(lower: &str) -> Option<(&'static str, f64)> {
+    static METRIC: LazyLock<Regex> = LazyLock::new(|| {
+        let prefix = "(?P<prefix>mill?i|[cz]enti|de[cz]i|micro|mikro|kilo|quilo|chilo)?";
+        let ending = "(?:e|es|n|o|os|a|as|i|s)?";
+        Regex::new(&format!("^{prefix}(?P<base>gramm?|met(?:er|r)|lit(?:er|r)){ending}(?: (?P<of>.+))?$"))
+            .expect("an expression")
+    });
+    let plain = unmarked(lower);
+    let parts = METRIC.captures(&plain)?;
+    let factor = parts.name("prefix").map_or(1.0, |prefix| match &prefix.as_str()[..2] {
+        "mi" if prefix.as_str().ends_with("ro") => 1e-6,
+        "mi" => 1e-3,
+        "ce" | "ze" => 1e-2,
+        "de" => 1e-1,
+        _ => 1e3,
+    });
+    Some(match (&parts["base"][..1], parts.name("of")) {
+        ("g", None) => ("g", factor),
+        ("l", None) => ("l", factor),
+        ("m", None) => ("m", factor),
+        ("m", Some(of)) if of.as_str().starts_with("cub") => ("m³", factor.powi(3)),
+        ("m", Some(_)) => ("m²", factor.powi(2)),
+        _ => return None,
+    })
 }
 
 /// The factor of a scale at the beginning of a word of a script without spaces, and its length: `5万円` has `万`.
@@ -280,6 +313,18 @@ pub(super) fn scale_of(word: &str) -> Option<f64> {
     SCALES.iter().find(|(names, _)| names.contains(&word)).map(|(_, factor)| *factor)
 }
 
+/// The scale and the unit of a scale written together with the sign of a currency: `120 Md€`.
+pub(super) fn scaled_sign(word: &str) -> Option<(f64, (&'static str, f64))> {
+    let (scale, sign) = word.split_at(word.find(['€', '$', '£'])?);
+    let scale = match scale {
+        "k" | "K" => 1e3,
+        "M" | "Mio" => 1e6,
+        "Md" | "Mds" | "Mrd" => 1e9,
+        _ => return None,
+    };
+    Some((scale, unit_of(sign)?))
+}
+
 /// The factor of letters directly behind an amount of money: `$30m`.
 pub(super) fn scale_of_money(letters: &str) -> Option<f64> {
     Some(match letters {
@@ -289,6 +334,16 @@ pub(super) fn scale_of_money(letters: &str) -> Option<f64> {
         _ => return None,
     })
 }
+
+/// A word, for an expression: one of letters with spaces around words ends before those of a script without: `500gです`. The
+/// words for a square or a cube are a part of it in languages that have them behind. Some capitals alone are
+/// no units before such a script: `16G内存` are gigabytes, and `5A级` is a grade.
+pub(super) const WORD: &str = concat!(
+    r"(?:(?i:\p{L}*m[èe]t(?:er|re?)\p{L}*[ \u{a0}]",
+    r"(?:carr[ée]s?|cuadrad[oa]s?|quadrad[oa]s?|quadr(?:at)?[io]|cubes?|c[úu]bicos?|cub[io])\b)|[ckm]?m[²³]|",
+    r"[GMKAS][\u{e00}-\u{eff}\u{1000}-\u{109f}\u{1780}-\u{17ff}\u{3040}-\u{d7a3}]\p{L}*|",
+    r"[\p{L}--[\u{e00}-\u{eff}\u{1000}-\u{109f}\u{1780}-\u{17ff}\u{3040}-\u{d7a3}]]+|\p{L}+)"
+);
 
 /// Whether a letter is of a script without spaces between words, or of Korean, whose particles join numbers and units.
 pub(super) fn is_unspaced(letter: char) -> bool {
