@@ -11,73 +11,40 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Objects that can be missing.
-const OBJECTS: &str = "(?:information|answer|source|data|documentation|document|record|mention|entry|entries|result|detail|knowledge|passage|match|hit)(?:e?s)?";
-
-/// What stands behind such an object, unless it begins a compound, as in "no entry fee".
-const BEHIND: &str = r"(?:[.,;:!?)]|$| (?:about|on|of|in|for|to|at|from|with|as|regarding|concerning|that|which|whether|what|how|when|where|who|why|i|was|were|is|are|and|or|here|there|yet|now|right|before|after|past|beyond|available|given|found|provided|relevant|related|matching|specific|describing|explaining|mentioning|answering)\b)";
+const MISSING: &str = "(?:information|answer|source|data|documentation|document|record|mention|entry|entries|result|evidence|detail|knowledge|passage|match|hit)(?:e?s)?";
 
 static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let not = r"(?:not|never|n't)";
     let sources = r"(?:documentation|documents?|docs|manuals?|knowledge base|sources?|search(?:es)?|results?|passages?|context|material|excerpts?)";
-    let missing = format!("{OBJECTS}{BEHIND}");
-    // The end of what is missing, without a claim in the same sentence.
-    let end = r"(?:[.;!]|$)";
     let say = r"(?:answer|help|find|say|tell|confirm|determine|provide|locate|verify|give)";
     let english = [
-        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could|can|would|will|wo|am|are|have|was|were) ?{not} (?:\w+ ){{0,2}}?(?:be(?:en)? able to )?(?:know|find|found|answer|say|tell|help|assist|confirm|determine|locate|verify|see|aware|sure)\b"),
-        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could) ?{not} (?:\w+ )?have (?:\w+ ){{0,3}}?{missing}"),
+        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could|can|would|will|wo|am|are|have|was|were) ?{not} (?:\w+ ){{0,2}}?(?:know|find|found|answer|say|tell|help|confirm|determine|locate|verify|see|aware|sure|able)\b"),
+        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could) ?{not} (?:\w+ )?have (?:\w+ ){{0,3}}?{MISSING}\b"),
         format!(r"\b{sources} (?:\w+ ){{0,4}}?(?:do|does|did|could|can|would|have|has) ?{not} (?:\w+ )?(?:say|mention|contain|cover|include|provide|answer|give|have|list|state|tell|address|reveal)"),
         format!(r"\b(?:cannot|can not|can't|could not|couldn't|unable to|not able to) (?:\w+ )?{say}\b"),
-        format!(r"\bthere(?: is| are| was| were|'s) no (?:\w+ ){{0,3}}?(?:{missing}|evidence (?:\w+ ){{0,5}}?in (?:\w+ ){{0,2}}?{sources}\b)"),
-        format!(r"\b(?:i|we|search(?:es)?|{sources}) (?:\w+ ){{0,2}}?(?:found|have|had|has|gave|returned|got|contains?|holds?) no (?:\w+ ){{0,3}}?{missing}"),
+        format!(r"\bthere (?:is|are|was|were) no (?:\w+ ){{0,3}}?{MISSING}\b"),
+        format!(r"\b(?:i|we|search(?:es)?|{sources}) (?:\w+ ){{0,2}}?(?:found|have|had|has|gave|returned|got|contains?|holds?) no (?:\w+ ){{0,3}}?{MISSING}\b"),
         r"\b(?:found|find|know|have|has|say|says|contains?|returned|gave) nothing(?: (?:about|on|for|in|that|relevant|of|to|here)\b|[.,;:!]|$)".into(),
-        format!(r"\bno (?:\w+ ){{0,3}}?{OBJECTS} (?:\w+ ){{0,4}}?(?:was|were|is|are|could be|has been|have been) (?:\w+ )?(?:found|available|given|known|there)\b"),
-        format!(r"\bthere(?: is| was|'s) nothing (?:(?:relevant|more|at all|written|said) )?(?:(?:about|on|regarding) (?:\w+ ){{1,5}}?)?(?:in|on|about) (?:\w+ ){{0,2}}?(?:{sources}|polic(?:y|ies))\b"),
+        format!(r"\bno (?:\w+ ){{0,3}}?{MISSING} (?:\w+ ){{0,4}}?(?:was|were|is|are|could be|has been|have been) (?:\w+ )?(?:found|available|given|known|there)\b"),
+        format!(r"\bthere (?:is|was) nothing (?:(?:relevant|more|at all|written|said) )?(?:(?:about|on|regarding) (?:this|that|it) )?(?:in|on|about) (?:\w+ ){{0,2}}?{sources}\b"),
         r"^(?:\w+ )?not found[.!]?$".into(),
-        r"\b(?:i'm|i am|we're|we are) not (?:\w+ )?(?:sure|able|aware|certain)\b".into(),
+        r"\b(?:i'm|we're) not (?:\w+ )?(?:sure|able|aware|certain)\b".into(),
         r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
         r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
         r"\b(?:i|we)(?:'d| would| will|'ll| do|) ?(?:rather not|prefer not to|not|n't want to|not want to|decline to) (?:guess|speculate|make (?:it|that|things|something|anything) up)\b".into(),
         format!(r"\bnothing (?:in|on) (?:\w+ ){{0,3}}?{sources} (?:answers?|says?|mentions?|covers?|tells?|addresses)\b"),
-        format!(r"\b(?:beyond|outside) (?:of )?(?:my (?:\w+ ){{0,3}}?expertise\b|(?:my|our|the) (?:knowledge|documentation)\b|(?:my|our) scope\b|the scope(?: of (?:my|our|this|these|what)\b|{end})|what (?:i|we) (?:can|know)\b)"),
-        format!(r"\bi(?: (?:cannot|can not|can't|could not|couldn't|am unable to|am not able to)|'m (?:unable|not able) to) (?:\w+ )?(?:assist|diagnose|discuss|comment|(?:offer|share) (?:\w+ ){{0,3}}?(?:advice|opinions?|guidance))\b"),
-        r"\bi (?:can|am able to) only (?:answer|respond to|discuss|(?:help|assist)(?: you)? with) (?:\w+ ){0,2}?(?:questions?|topics?|requests?|matters)\b".into(),
-        r"\bnot something (?:that )?i (?:can|could|am able to) (?:\w+ )?(?:answer|help|assist|discuss|comment|advise)\b".into(),
-        r"\bi(?:'m| am) not (?:\w+ )?(?:qualified|allowed|permitted|authori[sz]ed|licensed) to (?:\w+ )?(?:answer|give|provide|offer|share|discuss|advise|diagnose|comment)\b".into(),
-        format!(r"\bi (?:\w+ )?do ?{not} (?:\w+ )?have (?:\w+ )?access to [^.,:;!?]+{end}"),
-        format!(r"\b(?:that|this|the requested) (?:information|data|answer) (?:is|are)(?: not|n't) (?:\w+ )?available(?: to (?:me|us)| in (?:\w+ ){{0,3}}?{sources})?{end}"),
-        format!(r"\b{sources}\b[^.!?;]* but (?:they|it) do(?:es)? ?{not} (?:\w+ )?(?:mention|say|specify|state|address|discuss)\b"),
-    ];
-    let unterlagen = r"(?:unterlagen|dokument\w*|handbuch|quellen|wissens(?:datenbank|basis))";
-    let documents = r"(?:documents?|documentation|manuels?|extraits?|base de connaissances)";
-    let documentos = r"(?:documentos?|documentación|manual(?:es)?|base de conocimientos?)";
-    let european = [
-        format!(
-            r"\b{unterlagen} (?:\w+ ){{0,5}}?nicht hervor{end}|\b{unterlagen} (?:\w+ ){{0,2}}?(?:erwähn|nenn)(?:en|t) (?:\w+ ){{0,5}}?(?:nicht(?:[.,;!]|$)|keine?[nrs]?\b)"
-        ),
-        format!(
-            r"\b{documents} (?:\w+ ){{0,3}}?(?:ne |n')(?:mentionn|précis|indiqu|évoqu|contien|fourni)\w* (?:pas|rien|aucune?)\b"
-        ),
-        format!(
-            r"\b(?:cette|ces) informations? (?:ne figur\w+ pas|(?:n'est|ne sont) pas (?:disponible|mentionnée|précisée|indiquée)s?)(?: dans [^.,:;!?]*{documents})?{end}"
-        ),
-        format!(r"\b{documentos} (?:\w+ ){{0,3}}?no (?:mencion|especific|indic|contien|proporcion)\w+\b"),
-        format!(
-            r"\b(?:es[ae]|est[ae]|dicha) información no (?:está disponible|aparece|figura|consta|se encuentra)(?: en [^.,:;!?]*{documentos})?{end}"
-        ),
+        r"\b(?:beyond|outside) (?:of )?(?:(?:my|our|the) (?:knowledge|scope|documentation)|what (?:i|we) (?:can|know))\b".into(),
     ];
     let others = [
         // German
-        r"\b(?:(?:kann|darf) ich|ich (?:\w+ )?(?:kann|darf)) (?:\w+ ){0,5}?keine?n? (?:\w+ )?(?:auskunft|auskünfte|aussagen?|\w*beratung|diagnosen?|ratschläge) (?:geben|stellen|erteilen|anbieten|treffen|machen)\b|\b(?:diagnosen?|\w*beratung|auskunft|auskünfte) (?:kann|darf) ich (?:\w+ ){0,4}?nicht (?:geben|stellen|erteilen|anbieten)\b|\b(?:weiss ich|ich weiss) (?:\w+ ){0,3}?nichts(?: (?:dazu|davon|darüber|über)\b|[.;!]|$)|\b(?:kann ich|ich kann) (?:\w+ ){0,4}?nicht (?:weiter)?helfen(?:[.;!]|$)",
         r"\b(?:weiss|wissen) (?:\w+ ){0,4}?nicht\b|\bnicht (?:\w+ )?(?:beantworten|bekannt|dokumentiert|finden|sagen)\b",
-        r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten (?:zu|dazu|über|darüber|vor|gefunden|verfügbar|vorhanden))\b|\bkeine daten(?:[.,;!]|$)|\b(?:steht|geht) (?:\w+ ){0,3}?nicht (?:in|aus) (?:\w+ )?(?:unterlagen|dokument\w*|handbuch|quellen|wissensdatenbank|wissensbasis)\b|\b(?:dazu|hierzu|darueber|darüber) finden? (?:ich|wir) (?:\w+ ){0,3}?(?:nichts|keine)\b",
+        r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b|\b(?:steht|geht) (?:\w+ ){0,3}?nicht (?:in|aus) (?:\w+ )?(?:unterlagen|dokument\w*|handbuch|quellen|wissensdatenbank|wissensbasis)\b|\b(?:dazu|hierzu|darueber|darüber) finden? (?:ich|wir) (?:\w+ ){0,3}?(?:nichts|keine)\b",
         // French
         r"\bne (?:le |la )?(?:sais|savons|peux|pouvons) pas\b|\bn'ai (?:rien|pas|aucune?)\b|\bn'a (?:rien|pas|ete) trouve|\baucune? (?:information|source|reponse|réponse|donnee|donnée|resultat|résultat)|\brien trouve",
         r"\b(?:je|nous) ne (?:(?:trouv|dispos|poss[eèé]d)(?:e|ons) pas (?:\w+[ ']){0,3}?(?:information|r[eé]ponse)|trouv(?:e|ons) rien(?: (?:à ce|à son|dans|sur|concernant)\b|[.,;!]|$)|(?:suis|sommes) pas (?:en mesure|capables?) (?:\w+[ ']){1,3}?(?:r[eé]pond|aider|trouver|dire|fournir|confirmer))|\bn'avons (?:rien|pas) trouv",
         // Spanish and Portuguese
         r"\bno (?:lo )?sé\b|\bno lo se\b|\bno se[.,;!]|\bno se$|\bno (?:se |(?:he|hemos) (?:podido )?)?(?:encontr|hall)|\bno (?:tengo|tenemos|hay|puedo|existe|dispon(?:go|emos) de|(?:cuento|contamos) con) (?:\w+ ){0,3}?(?:informaci|respuesta|respond|(?:datos|fuentes?)(?: (?:sobre|al respecto|acerca|que|suficientes|disponibles|fiables?)\b|[.,;!]|$))",
         r"\bno (?:puedo|podemos|poder|me es posible) (?:\w+ )?(?:ayudar|contestar|responder(?: (?:a|es[ao]|[st]u)\b|[.,]|$))|\bn[aã]o (?:sei|h[aá]|tenho|posso)\b|\bn[aã]o (?:\w+ )?encontr",
-        r"\bno puedo (?:\w+ )?(?:ofrec|d[ae]r|brind|proporcion)\w* (?:\w+ ){0,2}?(?:asesor|consejo|diagn[oó]stic)",
         // Italian and Dutch
         r"\bnon (?:lo )?(?:so|trovo|troviamo)\b|\bnon trova (?:nulla|niente)(?: (?:nei|in|su)\b|[.!]|$)|(?:^|informazion[ei] |risposta )non trovat[oaie]\b|\bnon trovat[oaie](?:[.!]|$)|\bnon (?:(?:ho|abbiamo) trovato|sono riuscit[oa] a trovare)|\bnon (?:ho|abbiamo|dispon(?:go|iamo) di) (?:\w+ ){0,3}?(?:informazion|risposta|dati(?: (?:su|sul|sulla|al riguardo|in merito|disponibili|sufficienti)\b|[.,;!]|$))|\bnon ci sono informazioni|\bnon (?:posso|sono in grado di) (?:\w+ )?risponder|\bnon (?:posso|possiamo|sono in grado di) (?:\w+ )?aiutar\w+(?: (?:con|su|ulteriormente|oltre|in (?:quest\w|merito))\b|[.,;!]|$)|\bweet (?:\w+ ){0,3}?niet\b|\b(?:niets|geen) (?:\w+ ){0,4}?(?:gevonden|bekend|informatie)\b",
         // Finnish, Hungarian, Romanian, Czech, Greek, Ukrainian
@@ -86,21 +53,20 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         r"\bvet (?:\w+ ){0,2}?(?:inte|ikke)\b|\bved (?:\w+ )?ikke\b|\b(?:inget|ingenting|ingen|intet) (?:\w+ ){0,4}?(?:hitta|funn|fund|information|informasjon)|\b(?:jag|vi) hitta(?:r|de) (?:\w+ )?(?:ing(?:et|en|enting)\b|inte (?:det|något|svar|information))|\b(?:(?:jag|vi) (?:kan|kunde)|(?:det|detta|tyvärr) (?:kan|kunde) (?:jag|vi)) (?:\w+ )?inte (?:svara(?: på(?: (?:det|den|detta|din|frågan)\b|[.,;!]|$)|[.,;!]|$)|hjälpa (?:dig|er|till)(?: (?:med|vidare|mer)\b|[.,;!]|$)|hitta (?:det|svar|(?:någon )?information|något om))|\b(?:(?:jag|vi) har|har (?:jag|vi)) (?:\w+ )?inte (?:den |någon )?information(?:en)?(?: om\b|[.,;!]|$)|\b(?:jag|vi) saknar information",
         r"\bnie (?:wiem|znalaz|(?:(?:mam|posiadam)y?|znam|dysponuj(?:[eę]|emy)) (?:\w+ ){0,3}?(?:informacj(?:i|ami)|odpowiedzi\b|danych (?:na|o)\b)|(?:mog[eę]|mo[zż]emy|uda[lł]o (?:mi|nam) si[eę]|jeste(?:m|[sś]my) w stanie) (?:\w+ ){0,2}?(?:odpowiedzi(?:e[cć])?\b|pom[oó]c(?: (?:w tym|w tej|z tym|ci|panu|pani)\b|[.,;!]|$)|znale[zź][cć] (?:\w+ ){0,2}?(?:informacji|tego)))|\bbrak informacji (?:na|o|w)\b",
         // Japanese, Chinese, Korean
-        r"(?:件|詳細|ご質問|点)[^。]{0,10}把握して(?:い|おり)ません|(?:医療|医学|法律|法的|投資|税務)[^。、]{0,8}(?:アドバイス|助言|診断)[はを]?(?:でき(?:ません|かねます)|(?:いた|致)?しかねます)(?:[。.]|$)",
         r"見つかりません|見つから(?:ない|ず)|[わ分]かり(?:ません|かねます)|情報[はがを](?:ありません|ない|ございません|持って(?:い|おり)ません|持ち合わせて)|お?答え(?:(?:する(?:こと)?[はが])?でき(?:ません|かねます)|られません|(?:いた|致)?しかねます)|(?:^|関する|ついての|該当[^。、]{0,3}|[。、])記載[はが](?:あり|ござい)ません|(?:資料|文書|マニュアル|ドキュメント|説明書)[^。、]{0,12}記載(?:[はが](?:あり|ござい)ません|されて(?:い|おり)ません)|お役に立てません",
         r"不知道|[没沒]有(?:找到|[^,。]{0,8}(?:信息|资料|資訊|資料)(?:[.!?。哦呢]|$|[来來](?:回答|判[断斷])|可[供以])|[这這该該此关關相任更足具][^,。]{0,8}(?:信息|资料|資訊|資料)(?:[,.!?。哦呢显顯存能在来來说說表]|$|可[供以]))|我(?:们|們)?[没沒]有[^,。]{0,8}(?:信息|资料|資訊|資料),|找不到|(?:未能?|[无無]法)[找查]到(?:[.!。]|$|[^,。]{0,8}(?:信息|资料|資訊|資料|内容|答案))|[暂暫][无無]相[关關](?:信息|资料|資訊|資料|内容)|[无無]法回答|(?:我(?:们|們)?|^|[,。] ?)[无無]法提供[这這该該此相任更有具准][^,。]{0,8}(?:信息|资料|資訊|資料)(?:[.!。]|$)|我(?:们|們)?不太?清楚(?:[,.!。]|$|[这這该該您相具])|[帮幫]不上忙|(?:文[档件檔]|资料|資料|手册|手冊)[^,。]{0,4}(?:[没沒]有|未)提[到及](?:[^的]|$)",
         r"찾을 수 없|알 수 없|모르겠|정보[가는] (?:\S+에 )?없|(?:^|[.,!] |(?:관련|관련된|해당|대한|관한|\S+하신|\S+에서) )(?:(?:정보|내용|답변?|자료)[를을] (?:\S+ )?찾지 못(?:했|하였)[습어다네]|(?:정보|내용)[은는이가] 확인되지 않습|정보를 (?:가지고|갖고|보유하고) 있지 않)|(?:답변|도움|도와)[을를]? ?드(?:릴 수 없|리기 어렵)|답변(?:하기 어렵|할 수 없)|(?:문서|자료|설명서|매뉴얼)에 (?:\S+ ){0,2}?(?:나와|언급되어|기재되어) 있지 않",
         // Arabic, Russian, Turkish
         r"لا أعرف|لا اعرف|لم أجد|لم يتم العثور|لا توجد معلومات|لا يمكنني|لا (?:أستطيع|استطيع|أعلم|اعلم)|لم [أا]تمكن من (?:العثور|[إا]يجاد|ال[إا]جابة|الرد|تحديد|معرفة)|(?:ليست? (?:لدي|لدينا|عندي|هناك)|لا (?:تتوفر|[تي]وجد|[أا]ملك|نملك))(?: (?:لدي|لدينا|هناك|حاليا|[أا]ي|[أا]ية|هذه|تلك)){0,2} (?:ال)?معلومات|не знаю|не наш[её]л|не найден|нет (?:\w+ ){0,3}?(?:информации|данных)|не могу ответить|bilmiyorum|bulamad|bilgi yok|(?:^|[^l] )bilgi(?:m|miz|ye|si)?(?: \w+)? (?:yok|bulunm(?:am|uy)|bulunamad|yer alm(?:iyor|amakta)|mevcut değil|sahip değil)|(?:yardimci ol|(?:yanit|cevap)(?: ver|la))y?[ae]m(?:iyoru[mz]|[ae](?:m|yiz))\b",
     ];
-    RegexSet::new(english.iter().chain(&european).map(String::as_str).chain(others)).ok()
+    RegexSet::new(english.iter().map(String::as_str).chain(others)).ok()
 });
 
-/// Inability of others, on a condition, or what nobody must give, which is no refusal: "You cannot find it in shops".
+/// Inability of others, or on a condition, which is no refusal: "You cannot find it in shops".
 static OF_OTHERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let others = "(?:you|they|he|she|one|users?|customers?|members?|guests?|people|children|nobody)";
     let unable = "(?:cannot|can not|can't|could not|couldn't|(?:is|are) (?:unable|not able) to|will not|won't)";
-    let conditions = r"\b(?:if|when|whenever|unless|until) (?:i|we) (?:do not|don't|did not|didn't|cannot|can't|could not|couldn't|am not able to)\b|\b(?:müssen|musst|brauchen|brauchst) (?:\w+ ){0,3}?keine?n?\b|如果[^,。]*,|إذا لم \w+";
+    let conditions = r"如果[^,。]*,|إذا لم \w+";
     Regex::new(&format!(r"\b{others} (?:(?:also|still|just|simply|often|usually|then) )?{unable}\b|{conditions}")).ok()
 });
 
@@ -111,15 +77,13 @@ static NO_MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"\b{verbs} {whom}(?:more|further|else)\b(?:[.,;:!]|$)")).ok()
 });
 
-/// A belief or a consequence, up to the end of its sentence, which is a claim: "I don't know, but I think it is blue", "They do
-/// not mention a fee, so it is free".
+/// A belief, up to the end of its sentence, which is a claim: "I don't know, but I think it is blue".
 static BELIEF: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let held = r"(?:i|we)(?:'d| would)? (?:(?:do|still|would|also|just|really|personally) )?(?:believe|think|guess|assume|suspect|reckon|(?:say|expect) (?:the|its?|it's|this|that|they|there))";
     let others = "(?:ich|wir) (?:glaube|denke|vermute)n?|(?:glaube|denke|vermute)n? (?:ich|wir)|je (?:crois|pense|suppose) que?|(?:creo|pienso|supongo) que|(?:credo|penso) che";
     let likely =
         "(?:its?|this|that|they|these|those)(?:'s|'re| is| are) (?:probably|likely|most likely|very likely|presumably)";
-    let thus = "(?:, so (?:it|they)(?:'s|'re| is| are)|(?:ist|sind) (?:also|daher|somit)|, also (?:ist|sind))";
-    Regex::new(&format!(r"(?:\b(?:{held}|{others}|{likely})|{thus})\b[^.!?;\n]*")).ok()
+    Regex::new(&format!(r"\b(?:{held}|{others}|{likely})\b[^.!?;\n]*")).ok()
 });
 
 /// Contrasts between a refusal and a claim: "I don't know the date, but the warranty is two years".
@@ -133,8 +97,7 @@ fn believes(normal: &str, refuses: impl Fn(&str) -> bool) -> bool {
         let words = [
             "best", "better", "worth", "check", "look", "reach", "reaching", "contact", "ask", "call", "reception",
             "team", "vendor", "manufacturer", "website", "document", "documents", "documentation", "question",
-            "something", "not", "no", "unclear", "unknown", "uncertain", "impossible", "hard", "difficult", "nicht",
-            "unklar", "unbekannt", "offen", "fragen", "wenden", "demander", "preguntar",
+            "something", "not", "no", "fragen", "wenden", "demander", "preguntar",
         ];
         part.split_whitespace().any(|word| words.contains(&word.trim_matches(|letter: char| !letter.is_alphanumeric())))
     };
@@ -239,4 +202,233 @@ pub(crate) fn says(text: &str, words: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phrases_compile() {
+        assert!(
+            PHRASES.is_some()
+                && [&OF_OTHERS, &NO_MORE, &BELIEF, &CONTRASTS, &POLITE, &CLAUSES].iter().all(|one| one.is_some())
+        );
+    }
+
+    #[test]
+    fn refusals_are_known_in_many_words() {
+        for text in [
+            "I do not know",
+            "Nothing in our documents answers this question.",
+            "Das steht leider nicht in den Unterlagen.",
+            "I **don't** know.",
+            "I don’t know",
+            "I certainly do not know that.",
+            "Sorry, I am not sure.",
+            "We could not find anything on this.",
+            "I found nothing about this in the knowledge base.",
+            "I found nothing more about this than its name: I do not know.",
+            "I cannot say more than that this is not documented.",
+            "I found no information about it.",
+            "The documentation does not mention this.",
+            "Unfortunately the knowledge base has no entry on that.",
+            "There is no information on hail in the manual.",
+            "I cannot answer this question.",
+            "I will not answer that.",
+            "I won't help with this.",
+            "I'm unable to help with that.",
+            "No reliable source was found for this question.",
+            "Nothing relevant was found.",
+            "This is not documented.",
+            "I do not have enough information to answer.",
+            "Das weiß ich leider nicht.",
+            "Dazu habe ich keine Informationen gefunden.",
+            "Je ne sais pas.",
+            "Aucune information n'a été trouvée.",
+            "No lo sé.",
+            "No sé.",
+            "No se.",
+            "There is nothing in the documents on this.",
+            "You asked for the price, and I cannot find it.",
+            "I'm sorry to tell you I cannot answer this question.",
+            "Unfortunately, I cannot help you further.",
+            "Sorry. I can't tell you more.",
+            "Non lo so.",
+            "該当する情報はありません。見つかりませんでした。",
+            "لا أعرف",
+            "There is nothing about this in the knowledge base.",
+            "Dazu finde ich nichts in den Unterlagen.",
+            "Das steht nicht in der Wissensdatenbank.",
+            "That is outside of what I can answer.",
+            "Not found.",
+            "Valitettavasti en tiedä.",
+            "Sajnos nem tudom.",
+            "Îmi pare rău, nu știu.",
+            "Λυπάμαι, δεν ξέρω.",
+            "Bohužel nevím.",
+            "I'd rather not guess.",
+            "I don't want to guess.",
+            "I don't know. I cannot guess the price.",
+            "I don't have that information. I think the best option is to check our website.",
+            "I'm not sure. I suspect the documents are incomplete.",
+            "I could not find it, but I think it's worth reaching out to the manufacturer.",
+            "I don't know. That's likely something the sales team can answer.",
+            "I'm not able to find it; it is likely not documented.",
+            "I don't know. It's most likely that no document covers it.",
+            "I don't know, but I think it would be best to call reception.",
+            "I don't think so; I could not find it.",
+            "I don't know, I'm afraid not.",
+            "We prefer not to speculate about that.",
+            "I don't know, but I think the support team can help you.",
+            "I'm not sure; I believe that the manual does not mention it.",
+        ] {
+            assert!(says_that_it_cannot_answer(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn claims_are_no_refusals_whatever_small_words_they_hold() {
+        for text in [
+            "It is certainly 42 metres.",
+            "There is no doubt that it is 42 metres.",
+            "You do not have to worry: it is 42 metres.",
+            "The valve does not contain lead.",
+            "Nothing beats the Loam Pro at 42 metres.",
+            "It is not 41 but 42 metres.",
+            "No, it takes 42 days.",
+            "Das sind sicher 42 Meter, nicht mehr.",
+            "I know nothing better than 42 metres.",
+            "You cannot find it in shops; order it online.",
+            "Customers can't tell the two apart: the left one is 42 metres.",
+            "No se puede devolver.",
+            "There is nothing to pay on delivery.",
+            "There is nothing special about it: it is 42 metres.",
+            "There is nothing to worry about in this case.",
+            "There was nothing abnormal in your test results.",
+            "There is nothing left to change in the manual mode.",
+            "Finden wir nichts, ist die Prüfung kostenlos.",
+            "It is 99 days. I cannot say more.",
+            "It is 99 days; I cannot tell you anything else.",
+            "It is 99 days. I found nothing more.",
+            "It is 99 days, and I do not know more.",
+            "I have no reason to doubt that it is 42 metres.",
+            "I can't say for sure, but I believe the cover is blue.",
+            "I can't say for sure, but I believe breakfast is served until ten.",
+            "Ich weiß es nicht genau, aber ich glaube, dass Haustiere erlaubt sind.",
+            "Je ne sais pas, mais je crois que les chiens sont admis.",
+            "No lo sé, pero creo que es azul.",
+            "I don't know exactly; it's probably blue.",
+            "I could not find it in the documents, but I'd guess that it is blue.",
+            "",
+        ] {
+            assert!(!says_that_it_cannot_answer(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn refusals_of_other_languages_are_known_and_what_the_same_words_claim_is_none() {
+        for (refusals, claims) in [
+            (
+                "No dispongo de esa información.|No cuento con información.|Lamento no poder ayudarte con eso.|No disponemos de información al respecto.|Lo siento, no puedo ayudarte.|No tengo acceso a esa información.|No puedo responder a esa pregunta.|No me es posible responder.|No he podido encontrar información.",
+                "No dispone de batería.|No cuenta con garantía para baterías.|No podemos vender sus datos.|No podemos responder por objetos perdidos.|Al no poder verificar sus datos, cancelamos el pedido.|No tenemos acceso para sillas de ruedas.|El plan no cuenta con datos móviles.|No tenemos ninguna fuente de alimentación de repuesto, la nueva cuesta veinte euros.|No cuento con datos móviles en casa.|No hay fuente de agua.",
+            ),
+            (
+                "Non dispongo di informazioni.|Mi dispiace, non posso aiutarti.|Non ho queste informazioni.|Non sono in grado di rispondere.|Non abbiamo informazioni al riguardo.|Non lo so.|Non trovo nulla.|Non sono riuscito a trovare informazioni.|Non trovato.|Non trova nulla nei documenti.|Non ho dati su questo.|Non posso aiutarti con questo.",
+                "Non dispone di batteria.|Non sono inclusi i cavi.|Non possiamo rispondere di eventuali danni.|Non trova il prodotto? Lo ordini online.|Non ho dubbi: dura due anni.|Non occorre fornire altre informazioni.|Non posso aiutarti prima delle nove.|Non ho dati mobili.|Gli articoli non trovati vengono rimborsati.",
+            ),
+            (
+                "Nie mam informacji.|Nie posiadam danych na ten temat.|Przykro mi, nie mogę pomóc.|Nie jestem w stanie odpowiedzieć na to pytanie.|Nie udało mi się znaleźć odpowiedzi.|Brak informacji na ten temat.|Nie mam dostępu do tych informacji.|Nie dysponuję takimi informacjami.|Niestety nie mogę Ci pomóc.",
+                "Nie posiada baterii.|Nie ma dodatkowych opłat.|Nie możemy przekazywać informacji osobom trzecim.|Nie posiadamy danych Twojej karty.|Nie ponosimy odpowiedzialności za szkody.|Nie mam wątpliwości: gwarancja trwa dwa lata.|Nie mogę pomóc bardziej: gwarancja trwa dwa lata.",
+            ),
+            (
+                "Jag har ingen information om det.|Jag kan tyvärr inte svara.|Det kan jag tyvärr inte svara på.|Jag hittar tyvärr inget om det.|Jag har inte den informationen.|Jag saknar information om det.|Det vet jag tyvärr inte.|Det har jag inte information om.|Jag kan inte hjälpa dig med det.|Jag kan inte hitta någon information om det.",
+                "Den har inget batteri.|Du kan inte returnera öppnade varor.|Vi tar ingen avgift.|Jag kan bekräfta att det inte kostar något.|Vi kan inte ansvara för skador.|Varan har inte information om ursprung på etiketten.|Kan jag inte hitta mitt paket? Ring oss.|Jag kan inte svara i telefon efter kl. 18.|Jag hittar inte appen? Ladda ner den.",
+            ),
+            (
+                "Je ne dispose pas de cette information.|Je n'ai pas trouvé.|Je ne suis pas en mesure de répondre.|Nous ne disposons pas de ces informations.|Je ne trouve pas cette information.|Nous n’avons rien trouvé.|Je ne trouve rien.|Je ne trouve rien dans les documents.",
+                "Le modèle ne dispose pas de Wi-Fi.|Je ne trouve pas ça cher.|Nous ne disposons pas d'un parking.|Vous ne disposez pas de cette option.|Nous ne sommes pas en mesure de livrer le dimanche.|Nous ne disposons pas de vos données bancaires.|Je ne trouve rien de plus simple que cet appareil.|Je ne trouve rien à redire.",
+            ),
+            (
+                "Bu konuda bilgim yok.|Maalesef yardımcı olamıyorum.|Bu konuda bilgi bulunmamaktadır.|Bu soruyu yanıtlayamıyorum.|Bu soruya cevap veremem.|Bu konuda bir bilgiye sahip değilim.|Belgelerde bilgi yer almıyor.|Yerel bilgi yok.|Genel bilgi yok.",
+                "Ek ücret yok.|Pil bulunmamaktadır.|Kartta kişisel bilgi bulunmamaktadır.|Müşteri yardımcı olamıyorsa mağazayı arayın.|İade için ek bilgi gerekmez.|Kartta bilgi yer almaz.",
+            ),
+            (
+                "ليس لدي معلومات.|لا أستطيع الإجابة.|لا أملك هذه المعلومات.|لا تتوفر لدي معلومات.|لم أتمكن من العثور على معلومات.|لا أعلم.|لا توجد لدي أي معلومات.",
+                "لا توجد رسوم إضافية.|ليس لدى الجهاز بطارية.|ليس عليك تقديم معلومات إضافية.|لا نشارك معلوماتك مع أحد.|لا يشمل الضمان البطاريات.|إذا لم أتمكن من التوصيل سأتصل بك.|لا يوجد في البطاقة معلومات شخصية.|لم أتمكن من التوصيل أمس.|ليس معلومات شخصية.",
+            ),
+            (
+                "その情報は持っていません。|お答えできかねます。|お答えいたしかねます。|記載がありません。|マニュアルに記載されていません。|お答えすることができません。|該当する情報がございません。|わかりかねます。|資料に価格の記載がありません。",
+                "追加料金はありません。|電池は付属していません。|情報を入力する必要はありません。|箱に日付の記載がなくても返品できます。|個人情報は保存していません。|製品には記載されていますが、保証書に日付の記載はありません。",
+            ),
+            (
+                "我没有相关信息。|抱歉,我无法回答。|未找到|我无法找到相关信息。|暂无相关信息。|我无法提供这方面的信息。|我不清楚。|文档中没有提到。|沒有足夠的資訊來回答。|我没有这方面的信息哦|抱歉，没有该产品信息显示在文档中。|我没有产品信息，请联系客服。|抱歉，无法提供相关信息。",
+                "没有额外费用。|暂无相关费用。|没有流量限制，信息服务免费。|如果无法找到设备，请重启。|我们不清楚标价商品。|如果图像不清楚，请调整焦距。|这里没有您的个人信息泄露风险。|如果您无法提供购买资料，将不能退货。|无法提供身份资料的客户不能开户。|本产品手册未提及的功能不在保修范围内。|我没有填写的资料来源要求，可直接办理。|没有任何个人信息会被泄露。|没有相关资料也可以办理。|没有任何资料要求。|如果无法找到相关资料，请致电。",
+            ),
+            (
+                "정보를 찾지 못했습니다.|답변드릴 수 없습니다.|관련 정보가 없습니다.|해당 정보가 문서에 없습니다.|도와드릴 수 없습니다.|답변하기 어렵습니다.|문서에 나와 있지 않습니다.|해당 내용은 확인되지 않습니다.|요청하신 정보를 찾지 못했습니다.|관련 정보를 가지고 있지 않습니다.",
+                "추가 비용이 없습니다.|개봉한 상품은 반품할 수 없습니다.|기사가 주소를 찾지 못했습니다.|결제가 확인되지 않으면 주문이 취소됩니다.|개인정보를 공유하지 않습니다.|개인 정보를 보유하고 있지 않습니다.|기사가 주소 정보를 찾지 못하면 전화합니다.|결제 정보가 확인되지 않습니다.",
+            ),
+        ] {
+            for text in refusals.split('|') {
+                assert!(says_that_it_cannot_answer(text), "{text}");
+            }
+            for text in claims.split('|') {
+                assert!(!says_that_it_cannot_answer(text), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_that_only_refuses_is_known_in_the_language_of_the_conversation() {
+        for text in [
+            "I found nothing about this in the knowledge base.",
+            "I'm sorry. I could not find the width of the Canopy in the documents.",
+            "Es tut mir leid! Dazu habe ich in den Dokumenten nichts gefunden.",
+            "Die Dokumente enthalten dazu keine Angaben.",
+            "Je n'ai rien trouvé à ce sujet.",
+            "Lo siento. No he encontrado información sobre el E-21.",
+            "Non ho trovato nulla su questo argomento.",
+            "Não encontrei nada sobre isso.",
+            "I'm sorry, but I could not find this in the documents.",
+            "申し訳ありません。該当する情報は見つかりませんでした。",
+            "Я не нашёл ответа в документах.",
+            "Sorry, I could not find that. Have a nice day!",
+            "Hello! I could not find that. If you have any other questions, please let me know.",
+            "Thank you for your question. I could not find that; please contact our support team.",
+            "I don't know, but feel free to ask another question. Is there anything else I can help you with?",
+            "Unfortunately, I can't help you further. Have a nice day!",
+            "I cannot tell you more. Please reach out to customer support for further assistance.",
+            "I'm sorry, but I don't have that information. I'd be happy to help with anything else.",
+            "Grazie per la domanda. Non lo so. Posso aiutarti con altro?",
+            "申し訳ありません。情報は見つかりませんでした。他にご質問はございますか？",
+            "抱歉，我找不到相关信息。还有什么可以帮您的吗？",
+            "죄송합니다. 관련 정보가 없습니다. 다른 질문이 있으신가요?",
+            "I apologize for the inconvenience. I don't know. Let me know if you need more help or have other questions!",
+            "Thanks for reaching out! I could not find that. Would you like me to search for something else?",
+        ] {
+            assert!(only_refuses(text, "¿Qué significa E-21?"), "{text}");
+        }
+        for text in [
+            "Dazu habe ich nichts gefunden, üblich sind 42 Meter.",
+            "Napoleon was born in Ajaccio. I found nothing about this in the documents.",
+            "Ich habe dazu nichts gefunden. Fragen Sie Reykjavik Instruments.",
+            "I don't know the date, but the warranty is two years.",
+            "Das weiß ich nicht, aber die Garantie gilt zwei Jahre.",
+            "Thank you for your question, the warranty is two years. I don't know the date.",
+            "No lo sé. La garantía es de dos años. Gracias.",
+            "Please contact our support team. Have a nice day!",
+            "Nie mam żadnych informacji o dodatkowych opłatach, ale dostawa jest darmowa.",
+            "The documents do not mention it [1].",
+            "I could not find E-22.",
+            "24 months.",
+            "",
+        ] {
+            assert!(!only_refuses(text, "¿Qué significa E-21?"), "{text}");
+        }
+        let courtesies = "I recommend contacting support. We appreciate your patience.|Could you please rephrase your question? You can reach our support team at any time.|Bitte wenden Sie sich an unseren Kundendienst. Einen schönen Tag noch!|Puis-je vous aider avec autre chose ? Bonne journée !|¿Puedo ayudarte en algo más? ¡Que tengas un buen día!|If there is anything else I can help with, please contact our team directly.|Vielen Dank für Ihre Anfrage und Ihr Interesse.|Let me know how I can help.|Please ask me another question.|Please don't hesitate to reach out if you have any other questions.|Grazie per averci contattato.|¿Hay algo más en lo que pueda ayudarte?|N'hésitez pas à me poser une autre question.|Please contact us directly for more information about this.|Is there anything else you need?|Sorry for any confusion.|I apologize for any inconvenience this may cause.|Sorry for not being able to help.|Let me know if you'd like me to look for something else.";
+        let claims = "Please restart the router.|Please ask Maria of the support team.|Did you know that the cover is blue?|You can call us any time, delivery is free.|Please contact our sales team on 555-1234.|Please ask Maria in accounting to reset it.|If you remove the battery and wait for a minute it resets, let me know.|If you hold the button for ten seconds it resets, please let me know if it worked.|Thank you for waiting for two days because delivery was late.|Please contact support at the front desk with your receipt within a month or the warranty expires.|Is there something wrong with the red cable because it overheats?|I can help you with other ways to reset the router by holding the button.|Sorry about the recall of all blue kettles.|Sorry for the delay caused by the strike in Lyon.|Please contact our team to get a full refund.|Please contact support for your free replacement.|Vielen Dank für die Rückgabe innerhalb von dreißig Tagen.|Merci de redémarrer votre appareil.|Feel free to return it.|Try another cable.|If you have a red cable hold the button, let me know.|You can contact the team at the airport to get a full refund in cash.|Hay algo más barato.|Would you like the blue one?";
+        for (beside, expected) in [(courtesies, true), (claims, false)] {
+            for text in beside.split('|') {
+                assert_eq!(only_refuses(&format!("I don't know. {text}"), ""), expected, "{text}");
+            }
+        }
+    }
+}
