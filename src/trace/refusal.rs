@@ -6,7 +6,7 @@
 
 use super::citations::numbers_of;
 use super::normalise::normalise;
-use regex::{Regex, RegexSet};
+use regex::{Regex, RegexSet, RegexSetBuilder};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
@@ -59,7 +59,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         // Arabic, Russian, Turkish
         r"لا أعرف|لا اعرف|لم أجد|لم يتم العثور|لا توجد معلومات|لا يمكنني|لا (?:أستطيع|استطيع|أعلم|اعلم)|لم [أا]تمكن من (?:العثور|[إا]يجاد|ال[إا]جابة|الرد|تحديد|معرفة)|(?:ليست? (?:لدي|لدينا|عندي|هناك)|لا (?:تتوفر|[تي]وجد|[أا]ملك|نملك))(?: (?:لدي|لدينا|هناك|حاليا|[أا]ي|[أا]ية|هذه|تلك)){0,2} (?:ال)?معلومات|не знаю|не наш[её]л|не найден|нет (?:\w+ ){0,3}?(?:информации|данных)|не могу ответить|bilmiyorum|bulamad|bilgi yok|(?:^|[^l] )bilgi(?:m|miz|ye|si)?(?: \w+)? (?:yok|bulunm(?:am|uy)|bulunamad|yer alm(?:iyor|amakta)|mevcut değil|sahip değil)|(?:yardimci ol|(?:yanit|cevap)(?: ver|la))y?[ae]m(?:iyoru[mz]|[ae](?:m|yiz))\b",
     ];
-    RegexSet::new(english.iter().map(String::as_str).chain(others)).ok()
+    RegexSetBuilder::new(english.iter().map(String::as_str).chain(others)).size_limit(32 << 20).build().ok()
 });
 
 /// Inability of others, or on a condition, which is no refusal: "You cannot find it in shops".
@@ -228,6 +228,8 @@ mod tests {
             "I found nothing more about this than its name: I do not know.",
             "I cannot say more than that this is not documented.",
             "I found no information about it.",
+            "There is no information currently available.",
+            "There is no data whatsoever.",
             "The documentation does not mention this.",
             "Unfortunately the knowledge base has no entry on that.",
             "There is no information on hail in the manual.",
