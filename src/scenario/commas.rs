@@ -2,6 +2,7 @@
 
 use super::diagnostic::Mistake;
 use crate::platform::yaml::{self, Kind, Node, Place, Style};
+use crate::trace::text::CURRENCY_CODES;
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -15,12 +16,13 @@ static IN_BRACKETS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[[^
 /// A number with a comma, and nothing before it that makes a code, a date or a time of it.
 const NUMBER: &str = r"(?:^|[^\w.,:/'-])[+-]?\d+(?:[.,' ]\d{3})*";
 
-/// Such a number before a unit or another word.
-static AMOUNT: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(&format!(r"{NUMBER},\d{{1,3}} ?[%‰°\p{{Sc}}\p{{L}}]")).ok());
-
-/// Such a number without a unit.
-static BARE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!(r"{NUMBER},\d{{2,3}}(?:$|[ )])")).ok());
+/// Such a number before a currency or a percent sign. Before another word both may be entries: `[30,60 days]`.
+static AMOUNT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let codes = CURRENCY_CODES.map(str::to_uppercase).join("|");
+    let words = "(?i:euros?|dollars?|yen|francs?|franken|kr|zł)";
+    let sign = r"[A-Z]{0,3}\p{Sc}(?:$|[^\d.])";
+    Regex::new(&format!(r"{NUMBER},\d{{1,3}} ?(?:%|{sign}|(?:{codes}|{words})\b)")).ok()
+});
 
 /// The mistakes in a scenario's text: neighbours of a list, written without a space between them, that make one number.
 pub(super) fn split_numbers(text: &str) -> Vec<Mistake> {
@@ -69,26 +71,23 @@ fn is_digit(letter: char) -> bool {
     letter.is_ascii_digit()
 }
 
-/// An error where the entries of `run` make a number with a unit; a note where they may be numbers of their own.
+/// The mistake of `run`, if its entries make a number of one thing.
 fn mistake(run: &[Node<'_>]) -> Option<Mistake> {
     let parts: Vec<&str> = run.iter().filter_map(Node::written).collect();
     let whole = parts.join(",");
-    let is = |number: &Option<Regex>| number.as_ref().is_some_and(|number| number.is_match(&whole));
-    let amount = is(&AMOUNT);
-    if !amount && !is(&BARE) {
+    if !AMOUNT.as_ref().is_some_and(|amount| amount.is_match(&whole)) {
         return None;
     }
     let place = Place { length: whole.chars().count() as u32, ..run[0].place };
-    let message = format!("the comma makes {} entries of this: `{}`", parts.len(), parts.join("`, `"));
+    let message = format!("YAML reads this as {} entries: `{}`", parts.len(), parts.join("`, `"));
     let mistake = Mistake::placed(place, "split-number", message)
         .label(format!("write \"{}\"", whole.replace('"', "\\\"")))
         .help("put a space behind the comma if they are entries");
-    Some(if amount { mistake } else { mistake.into_note() })
+    Some(mistake)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::diagnostic::Severity;
     use super::*;
 
     fn told(expect: &str) -> String {
@@ -101,14 +100,15 @@ mod tests {
     fn a_number_that_a_comma_splits_is_a_mistake() {
         for (list, number) in [
             ("[49,99 €]", "49,99 €"),
-            ("[49,99]", "49,99"),
             ("[1,299 dollars]", "1,299 dollars"),
             ("[a refund, the price of 1.299,00 €, b]", "the price of 1.299,00 €"),
             ("[2,5 %]", "2,5 %"),
-            ("[€49,99]", "€49,99"),
-            ("[1,5l]", "1,5l"),
+            ("[12,5%]", "12,5%"),
+            ("[49,99 US$ plus tax]", "49,99 US$ plus tax"),
+            ("[49,99 Euro]", "49,99 Euro"),
+            ("[1.500,00 zł]", "1.500,00 zł"),
             ("[1299,99 EUR]", "1299,99 EUR"),
-            ("[1,234,567 people]", "1,234,567 people"),
+            ("[1,234,567 yen]", "1,234,567 yen"),
             ("[-3,50 €]", "-3,50 €"),
             ("['a', \"b\", don't, 12,50 €]", "12,50 €"),
             ("[(49,99 €)]", "(49,99 €)"),
@@ -127,23 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_unit_is_a_note_as_it_may_be_a_list() {
-        let notes = |list: &str| {
-            let found = split_numbers(&format!("answer: {{contains: {list}}}\n"));
-            found.iter().map(|mistake| mistake.told.severity == Severity::Note).collect::<Vec<_>>()
-        };
-        for (list, expected) in [("[49,99]", true), ("[10,20]", true), ("[49,99 €]", false), ("[2,5 %]", false)] {
-            assert_eq!(notes(list), [expected], "{list}");
-        }
-    }
-
-    #[test]
     fn a_list_of_numbers_is_no_mistake() {
         for list in [
             "[1,2,3]", "[1,2]", "[49, 99 €]", "['49,99 €']", "[\"49\",\"99\"]", "49,99 €", "[10,20,30]", "[A1,20 mm]",
             "[E-21,22]", "[10:30,11:45]", "[2024,2025]", "[a,b]", "[12.5,13.5]", "[v1,20]", "[M8,10 mm]", "[§ 5,6]",
             "[2024-01-15,16 Uhr]", "[10 km,20 km]", "[3 days,12 days]", "[49 ,99 €]", "[7,12-14]",
-            "[10.0.0.1,10.0.0.2]",
+            "[10.0.0.1,10.0.0.2]", "[49,99]", "[10,20]", "[30,60 days]", "[7,14 Tage]", "[16,32 GB]", "[1,2 or 3]",
+            "[2025,26 Season]", "[2,4 GHz,5 GHz]", "[1,5l]", "[€49,99]", "[10,20 $5 coupons]", "[5,10 krill]",
+            "[1,2 try]",
         ] {
             assert_eq!(told(&format!("{{answer: {{contains: {list}}}}}")), "", "{list}");
         }
