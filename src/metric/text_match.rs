@@ -25,6 +25,9 @@ const SCALES_OF_MONEY: [&str; 4] = ["m", "mm", "b", "t"];
 const PROVISIONS: [&str; 9] =
     ["art", "artikel", "article", "artículo", "articolo", "artigo", "abs", "absatz", "section"];
 
+/// The euro and currencies of languages that write points between thousands.
+const POINTED_CURRENCIES: [&str; 6] = ["€", "eur", "euro", "euros", "kr", "zł"];
+
 /// Whether `text` contains `part`, both normalised; an empty part is in no text. Marks of emphasis alone, such as `**`, of
 /// which normalising leaves nothing, are looked for as they are written.
 pub(crate) fn contains(text: &str, part: &str) -> bool {
@@ -106,7 +109,7 @@ fn thousands_length(letters: &[char], at: usize) -> usize {
 /// Whether normalised `text` contains `part`, compared by tokens: whole numbers and single letters.
 fn has_tokens(text: &str, part: &str) -> bool {
     let code = (starts_with_code(part), ends_with_code(part));
-    let (text, part) = (tokens(text), tokens(part));
+    let (text, part) = (tokens(text, false), tokens(part, true));
     let letter = |at: usize| match text.get(at) {
         Some(Token::Letter(letter)) => Some(*letter),
         _ => None,
@@ -162,26 +165,42 @@ struct Value {
     usual: String,
     /// As the languages read it whose points are between thousands: `1.450` is 1450.
     pointed: Option<String>,
+    /// It is read so by what is beside it, too.
+    means_thousands: bool,
     /// It is written with a comma before decimals.
     comma: bool,
+    /// It is written as in English, with a comma between thousands or a point before decimals other than three.
+    english: bool,
 }
 
 impl Value {
-    fn new(sign: &str, written: &str) -> Self {
+    /// `beside`: what is before and behind the number. `expected`: an author wrote it, who writes no three zeros as decimals.
+    fn new(sign: &str, written: &str, beside: (&[char], &[char]), expected: bool) -> Self {
         let groups: Vec<&str> = written.split('.').collect();
         let pointed = matches!(groups[0].len(), 1..=3)
             && !groups[0].starts_with('0')
             && groups.len() > 1
             && groups[1..].iter().all(|group| group.len() == 3 && group.chars().all(is_digit));
         let comma = written.split_once(',').is_some_and(|(_, rest)| rest.len() != 3 && rest.chars().all(is_digit));
-        let pointed = pointed.then(|| format!("{sign}{}", groups.concat()));
-        Self { usual: format!("{sign}{}", value(written)), pointed, comma }
+        let amount = || has_pointed_currency(beside.0, beside.1) || expected && groups[1] == "000";
+        let usual = value(written);
+        Self {
+            // An address such as `192.168.100.200` has three points.
+            means_thousands: pointed && (groups.len() == 3 || amount()),
+            pointed: pointed.then(|| format!("{sign}{}", groups.concat())),
+            comma,
+            english: match written.split_once(',') {
+                Some((whole, _)) => usual.strip_prefix(whole).is_some_and(|rest| rest.starts_with(is_digit)),
+                None => groups.len() == 2 && groups[1].len() != 3,
+            },
+            usual: format!("{sign}{usual}"),
+        }
     }
 }
 
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
-        let thousands = |one: &Self, other: &Self| one.pointed.as_ref() == Some(&other.usual);
+        let thousands = |one: &Self, other: &Self| one.means_thousands && one.pointed.as_ref() == Some(&other.usual);
         // Who writes `1,45` means 1450 by `1.450`.
         let decimals = |one: &Self, other: &Self| one.pointed.is_some() && other.comma;
         let usual = self.usual == other.usual && !decimals(self, other) && !decimals(other, self);
@@ -213,7 +232,8 @@ impl PartialEq for Scale {
     }
 }
 
-fn tokens(text: &str) -> Vec<Token> {
+/// The tokens of a normalised text. `expected`: it is what an author looks for.
+fn tokens(text: &str, expected: bool) -> Vec<Token> {
     let letters: Vec<char> = text.chars().collect();
     let mut found = Vec::with_capacity(letters.len());
     let mut at = 0;
@@ -235,7 +255,7 @@ fn tokens(text: &str) -> Vec<Token> {
         let written: String = letters[start..end].iter().collect();
         let sign = if minus == 1 || has_minus_before_currency(&letters, start) { "-" } else { "" };
         found.push(Token::Number {
-            value: Value::new(sign, &written),
+            value: Value::new(sign, &written, (&letters[..start], &letters[end..]), expected),
             coded: minus == 0 && is_coded(&letters[..start]),
             scale: match scale(&letters[end..], is_money(&letters[..start])) {
                 Scale::Plain if has_letter(&letters[end..]) && is_provision(&letters[..start]) => Scale::Lettered,
@@ -244,7 +264,27 @@ fn tokens(text: &str) -> Vec<Token> {
         });
         at = end + usize::from(has_spaced_unit(&letters, start, end));
     }
+    let english =
+        |token: &Token| matches!(token, Token::Number { value: Value { english: true, .. }, coded: false, .. });
+    if found.iter().any(english) {
+        for token in &mut found {
+            if let Token::Number { value, .. } = token {
+                value.means_thousands = false;
+            }
+        }
+    }
     found
+}
+
+/// Whether one of [`POINTED_CURRENCIES`] stands beside a number, with or without a space.
+fn has_pointed_currency(before: &[char], after: &[char]) -> bool {
+    let of_word = |letter: &&char| letter.is_alphabetic() || is_currency(**letter);
+    let before = before.strip_suffix(&[' ']).unwrap_or(before);
+    let after = after.strip_prefix(&[' ']).unwrap_or(after);
+    let first: String = after.iter().take_while(of_word).collect();
+    let length = before.iter().rev().take_while(of_word).count();
+    let last: String = before[before.len() - length..].iter().collect();
+    [first, last].iter().any(|word| POINTED_CURRENCIES.contains(&word.as_str()))
 }
 
 /// Whether the space between a text and a number is optional: `$ 5` is `$5`, `§ 5` is `§5`, `Art. 5` is `Art.5`.

@@ -293,7 +293,7 @@ fn indices_are_digits_on_the_line() {
 }
 
 #[test]
-fn a_point_before_three_digits_may_be_between_thousands() {
+fn a_point_before_three_digits_is_between_thousands_beside_an_euro_sign_and_twice_in_a_number() {
     for (text, part) in [
         ("Das kostet 12500 €.", "12.500 €"),
         ("Das kostet 12.500,00 €.", "12.500 €"),
@@ -306,6 +306,14 @@ fn a_point_before_three_digits_may_be_between_thousands() {
         ("a rod of 1.125 inches", "1.125 inches"),
         ("a rod of 12.5 mm", "12.500 mm"),
         ("0,125 l", "0.125 l"),
+        ("Das kostet 1.500 Euro.", "1500 Euro"),
+        ("ab €1.500", "1500"),
+        ("EUR 1.500", "EUR 1500"),
+        ("X1.5 und 1.250.000.000 €, 1.234,56 € oder 1,25 €", "1250000000 €"),
+        ("Det koster 1.500 kr.", "1500 kr"),
+        ("1.250.000 Stück, 19,99 €", "1250000"),
+        ("**1.500** €, also 0,5 %", "1500 €"),
+        ("It is 0.5 % of 1500 €", "1.500 €"),
     ] {
         assert!(contains(text, part), "{text:?} has {part:?}");
     }
@@ -319,6 +327,17 @@ fn a_point_before_three_digits_may_be_between_thousands() {
         ("1.2345", "12345"),
         ("10.100.2", "101002"),
         ("12.500", "1250"),
+        ("pi is about 3.142", "3142"),
+        ("a fee of 1.125 %", "1125"),
+        ("$1.500 per gallon", "$1500"),
+        ("$4.000 per gallon", "$4000"),
+        ("at 192.168.100.200", "192168100200"),
+        ("CHF 1.500", "1500"),
+        ("It is €1.500, or 0.5 % of 300", "1500"),
+        ("It is €1.500 of 1,234.50", "1500"),
+        ("It is €1.125 a litre and 1,234 litres", "1125"),
+        ("a tank of 1500 litres", "1.500 litres"),
+        ("It takes 3142 steps.", "3.142"),
     ] {
         assert!(!contains(text, part), "{text:?} has no {part:?}");
     }
