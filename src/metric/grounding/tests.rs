@@ -321,6 +321,8 @@ fn amounts_in_words_and_in_two_units_are_looked_up() {
         ("It is -40 °C in München.", "&minus;40&nbsp;&deg;C, M&uuml;nchen", 0),
         ("It is 234 EUR.", "1&nbsp;234 EUR", 1),
         ("内存为16G内存，宽带为100M宽带。", "16GB内存, 100Mbps宽带", 0),
+        ("内存为16G内存，存储为128GB存储。", "16GB内存和128G存储", 0),
+        ("4K動画です。", "4K video", 0),
         ("18Kゴールドです。", "素材: 18金", 0),
         ("这是5A级景区。", "国家AAAAA级旅游景区", 0),
         ("5Gスマホに対応しています。", "５Ｇ対応", 0),

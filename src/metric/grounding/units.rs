@@ -336,12 +336,12 @@ pub(super) fn scale_of_money(letters: &str) -> Option<f64> {
 }
 
 /// A word, for an expression: one of letters with spaces around words ends before those of a script without: `500gです`. The
-/// words for a square or a cube are a part of it in languages that have them behind. Some capitals alone are
-/// no units before such a script: `16G内存` are gigabytes, and `5A级` is a grade.
+/// words for a square or a cube are a part of it in languages that have them behind. Capitals are no units before such a
+/// script: `16G内存` are gigabytes, as `16GB内存` are, and `5A级` is a grade.
 pub(super) const WORD: &str = concat!(
     r"(?:(?i:\p{L}*m[èe]t(?:er|re?)\p{L}*[ \u{a0}]",
     r"(?:carr[ée]s?|cuadrad[oa]s?|quadrad[oa]s?|quadr(?:at)?[io]|cubes?|c[úu]bicos?|cub[io])\b)|[ckm]?m[²³]|",
-    r"[GMKAS][\u{e00}-\u{eff}\u{1000}-\u{109f}\u{1780}-\u{17ff}\u{3040}-\u{d7a3}]\p{L}*|",
+    r"\p{Lu}+[\u{e00}-\u{eff}\u{1000}-\u{109f}\u{1780}-\u{17ff}\u{3040}-\u{d7a3}]\p{L}*|",
     r"[\p{L}--[\u{e00}-\u{eff}\u{1000}-\u{109f}\u{1780}-\u{17ff}\u{3040}-\u{d7a3}]]+|\p{L}+)"
 );
 
