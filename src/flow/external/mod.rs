@@ -86,7 +86,7 @@ pub(crate) trait Life: Send + Sync {
     /// closed the connection and goes on. `None` if it runs and takes no connections.
     fn failure<'l>(&'l self, why: &'l str) -> BoxFuture<'l, Option<Fault>>;
 
-    /// What a process without a reply is to do, if its standard output shows it and it has replied to no turn before.
+    /// What a process without a reply is to do, if its standard output shows it and none of its kind has replied to a turn before.
     fn advice(&self) -> Option<String>;
 }
 

@@ -241,15 +241,15 @@ impl Session<'_> {
         let at = self.settings.target.endpoint.url();
         let mut told = format!("the agent at {at} gave no reply within {} s (limits.turn)", limit.as_secs_f64());
         let advice = self.life.and_then(Life::advice);
-        let is_set_up = advice.is_none() && !self.tap.services().is_empty();
+        // An agent that has asked nothing may wait for a service that it asks elsewhere.
+        let is_failure = self.late_fails && advice.is_none() && !self.tap.services().is_empty();
         // A process that ragcheck started is ended with its trial, so nothing of it can fall into the next one.
         if self.life.is_some() {
             told.extend(advice);
         } else if timeout(&*self.clock, limit, reply).await.is_err() {
             told.push_str(", nor within as long again: what it still asks for may fall into the next trial");
         }
-        // An agent that has asked nothing may wait for a service that it asks elsewhere.
-        if self.late_fails && is_set_up { Ok(Err((TIMED_OUT, told))) } else { Err(Trouble::TooSlow(told)) }
+        if is_failure { Ok(Err((TIMED_OUT, told))) } else { Err(Trouble::TooSlow(told)) }
     }
 
     /// Waits until a turn that failed leaves no request in flight, so that none falls into the next trial.

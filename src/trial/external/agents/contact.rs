@@ -61,6 +61,7 @@ impl Contact {
             fixed_port: None,
             ready: None,
             ipv6: true,
+            replied: Arc::default(),
             clock: &clock,
         })
         .await?;

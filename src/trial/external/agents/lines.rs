@@ -89,14 +89,13 @@ pub(super) struct LineTransport {
     clock: Arc<dyn Clock>,
     /// Whether every line that was sent has had its reply.
     in_step: AtomicBool,
-    /// Whether it has replied to a turn.
-    replied: AtomicBool,
+    /// Whether a process of its kind has replied to a turn.
+    replied: Arc<AtomicBool>,
 }
 
 impl LineTransport {
-    pub(super) fn new(pipes: Pipes, output: Output, clock: Arc<dyn Clock>) -> Self {
-        let (in_step, replied) = (AtomicBool::new(true), AtomicBool::new(false));
-        Self { pipes: tokio::sync::Mutex::new(pipes), output, clock, in_step, replied }
+    pub(super) fn new(pipes: Pipes, output: Output, replied: Arc<AtomicBool>, clock: Arc<dyn Clock>) -> Self {
+        Self { pipes: tokio::sync::Mutex::new(pipes), output, clock, in_step: AtomicBool::new(true), replied }
     }
 
     /// Writes a space before the first line, which JSON ignores: once it is read, the process waits for its first turn.
@@ -124,7 +123,7 @@ impl LineTransport {
         self.in_step.load(Ordering::SeqCst)
     }
 
-    /// Whether the process has replied to a turn.
+    /// Whether a process of its kind has replied to a turn.
     pub(super) fn has_replied(&self) -> bool {
         self.replied.load(Ordering::SeqCst)
     }

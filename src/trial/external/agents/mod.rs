@@ -33,7 +33,7 @@ use crate::trial::services::LiveAccess;
 use process::Start;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use turnstile::Turnstile;
 
@@ -57,6 +57,8 @@ pub(crate) struct Agents {
     watched: Mutex<BTreeSet<(usize, String)>>,
     /// Services that agents asked, by the scenario's index in the plan.
     asked: Mutex<BTreeMap<usize, BTreeSet<&'static str>>>,
+    /// Whether a process that reads lines has replied to a turn, by kind.
+    replied: Mutex<BTreeMap<Kind, Arc<AtomicBool>>>,
 }
 
 /// Processes of one kind can take each other's trials: the scenario's index in the plan, the variant, and
@@ -243,6 +245,7 @@ impl Agents {
                 let url = reqwest::Url::parse(&url.replace(PORT, "1")).ok();
                 url.as_ref().and_then(reqwest::Url::host_str).is_some_and(process::reaches_ipv6)
             }),
+            replied: Arc::clone(lock(&self.replied).entry(kind.clone()).or_default()),
             clock: wanted.clock,
         };
         let started = Process::start(start).await;

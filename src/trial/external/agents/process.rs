@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::ops::Range;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::process::{Child, Command};
@@ -53,6 +53,8 @@ pub(super) struct Start<'s> {
     pub(super) ready: Option<&'s str>,
     /// Whether its turns reach `[::1]`, where a server at `localhost` may listen alone.
     pub(super) ipv6: bool,
+    /// Whether a process of this kind has replied to a turn.
+    pub(super) replied: Arc<AtomicBool>,
     pub(super) clock: &'s Arc<dyn Clock>,
 }
 
@@ -118,7 +120,8 @@ impl Process {
         match (child.stdin.take(), child.stdout.take()) {
             (Some(stdin), Some(stdout)) => {
                 let pipes = Pipes::new(stdin, stdout);
-                lines = Some(Arc::new(LineTransport::new(pipes, output.clone(), Arc::clone(start.clock))));
+                let clock = Arc::clone(start.clock);
+                lines = Some(Arc::new(LineTransport::new(pipes, output.clone(), start.replied, clock)));
             }
             (None, Some(stdout)) => drop(tokio::spawn(output.clone().read(stdout))),
             _ => {}
@@ -237,7 +240,9 @@ impl Process {
         let printed = self.output.text();
         let ports = printed.lines().flat_map(|line| {
             let lower = line.to_lowercase();
-            let says = ["running", "listening", "listens", "serving", "started", "server at", "ready at", "local"];
+            let says = [
+                "running", "listening", "listens", "serving", "started", "server at", "ready at", "local:", "local url",
+            ];
             let is_own = says.iter().any(|word| lower.contains(word)) && !lower.contains("connect");
             let named = ["127.0.0.1:", "localhost:", "0.0.0.0:"].into_iter().flat_map(|host| line.split(host).skip(1));
             named.filter_map(move |after| {
