@@ -71,7 +71,6 @@ pub(crate) use examine::{Examined, Examiner};
 pub(crate) use grades::ItemGrades;
 pub(crate) use held::HeldRun;
 pub(crate) use latency::{Edge, Latency, Quantile};
-pub(crate) use notes::changed_since;
 pub(crate) use part::of_part;
 pub(crate) use restarts::Restarts;
 pub(crate) use results::{TrialResults, TrialRows};

@@ -1,20 +1,9 @@
 //! Notes of an evaluation: changed recordings and verdicts, plans of older builds, trials drawn more than once.
 
 use super::{TrialResults, TrialRow, Verdict};
-use crate::plan::{ChangedRecordings, Plan};
+use crate::plan::Plan;
 use crate::trace::text::{count, listed, quote};
 use std::collections::BTreeMap;
-
-/// Warns of recordings that differ from those of the base and may have been edited.
-pub(crate) fn changed_since(changed: &ChangedRecordings) -> String {
-    let ChangedRecordings { base, trials } = changed;
-    let base = quote(base, 40);
-    if trials.is_empty() {
-        return format!("every recording is as it was at {base}");
-    }
-    let named = listed(trials.iter().map(|trial| quote(trial, 200)), NAMED);
-    format!("{} CHANGED since {base}: {named}", count(trials.len() as u64, "recording", "recordings"))
-}
 
 /// The first plan version whose criteria state what they count.
 const COUNTED: u32 = 5;

@@ -1,5 +1,6 @@
 //! What a plan was made from: what was typed, the part that was selected, the recordings that changed.
 
+use crate::trace::text::{count, listed, quote};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,4 +48,19 @@ pub struct ChangedRecordings {
     pub base: String,
     /// The trials that replay them, then stopping designs and gradings by the names of their files.
     pub trials: Vec<String>,
+}
+
+impl ChangedRecordings {
+    /// Largest number of trials that are named.
+    const NAMED: usize = 5;
+
+    /// Warns of recordings that differ from those of the base and may have been edited.
+    pub(crate) fn words(&self) -> String {
+        let base = quote(&self.base, 40);
+        if self.trials.is_empty() {
+            return format!("every recording is as it was at {base}");
+        }
+        let named = listed(self.trials.iter().map(|trial| quote(trial, 200)), Self::NAMED);
+        format!("{} CHANGED since {base}: {named}", count(self.trials.len() as u64, "recording", "recordings"))
+    }
 }

@@ -98,7 +98,7 @@ pub(super) fn discover(root: &Path, project: &Project, paths: &[PathBuf]) -> Res
 }
 
 /// The scenarios in and below the folders of the project's patterns that none of these matches: no run of the project has them.
-/// A folder below with criteria of its own is another suite. `found` are the files that the patterns match.
+/// A folder below that has its own criteria is a separate suite. `found` are the files that the patterns match.
 pub(super) fn unmatched(root: &Path, project: &Project, found: &[PathBuf]) -> Vec<String> {
     let mut room = Bound::Entries.most();
     let sound = project.scenarios.iter().take(MOST_PATTERNS).filter(|pattern| glob(pattern).is_some());

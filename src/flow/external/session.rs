@@ -171,7 +171,7 @@ impl Session<'_> {
             let known = self.offered.get_or_insert_default();
             known.extend(tools.iter().filter(|tool| !known.contains(tool)).cloned().collect::<Vec<_>>());
         }
-        if miss.is_none() && outcome.as_ref().is_ok_and(|outcome| !is_lost(outcome)) {
+        if miss.is_none() && outcome.as_ref().is_ok_and(|outcome| !failed_as(outcome, &LOST)) {
             self.probed(&mut told, (ordinal, turn)).await?;
         }
         for (at, what) in told {
@@ -199,10 +199,7 @@ impl Session<'_> {
 
     /// Whether the last turn took longer than its limit: the agent still works on it, and can be asked nothing more.
     pub(crate) fn is_late(&self) -> bool {
-        self.events.last().is_some_and(|event| match &event.what {
-            What::TurnEnded(ended) => matches!(&ended.outcome, TurnOutcome::Failed { kind, .. } if kind == TIMED_OUT),
-            _ => false,
-        })
+        self.events.last().is_some_and(|event| ended_as(event, &[TIMED_OUT]))
     }
 
     /// Reads the agent's keyword index after a turn that wrote to it. What the agent asks its services for meanwhile
@@ -311,7 +308,14 @@ impl Session<'_> {
     }
 }
 
-/// Whether a turn ended so that the agent cannot be asked for its index.
-pub(super) fn is_lost(outcome: &TurnOutcome) -> bool {
-    matches!(outcome, TurnOutcome::Failed { kind, .. } if [CRASHED, TIMED_OUT].contains(&kind.as_str()))
+/// Kinds of failures after which the agent cannot be asked for its index.
+pub(super) const LOST: [&str; 2] = [CRASHED, TIMED_OUT];
+
+/// Whether an event is the end of a turn that failed as one of these kinds.
+pub(crate) fn ended_as(event: &Event, kinds: &[&str]) -> bool {
+    matches!(&event.what, What::TurnEnded(ended) if failed_as(&ended.outcome, kinds))
+}
+
+fn failed_as(outcome: &TurnOutcome, kinds: &[&str]) -> bool {
+    matches!(outcome, TurnOutcome::Failed { kind, .. } if kinds.contains(&kind.as_str()))
 }

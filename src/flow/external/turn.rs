@@ -1,6 +1,6 @@
 //! What was seen of a turn, and the events that are built from it: again at the end of the trial, if more spans came.
 
-use super::session::is_lost;
+use super::session::{LOST, ended_as};
 use super::target::Reply;
 use super::trace_builder::{OF_NO_CONVERSATION, Shown, TraceBuilder};
 use super::trial_spans::TrialSpans;
@@ -169,8 +169,7 @@ impl Session<'_> {
     /// Adds what the index holds to the entries that no probe was asked for yet.
     async fn read_index(&mut self) -> Result<(), Trouble> {
         let Some(probe) = &self.probe else { return Ok(()) };
-        let lost = |event: &Event| matches!(&event.what, What::TurnEnded(ended) if is_lost(&ended.outcome));
-        let lost = self.events.iter().any(lost);
+        let lost = self.events.iter().any(|event| ended_as(event, &LOST));
         let mut held = std::mem::take(&mut self.held);
         let written =
             |event: &mut Event| event.what.indexed_mut().is_some().then_some((event.conversation, event.turn));

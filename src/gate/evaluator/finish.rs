@@ -13,7 +13,7 @@ use crate::gate::examine::blank;
 use crate::gate::grades::item_grades;
 use crate::gate::held::HeldRun;
 use crate::gate::latency::Kind;
-use crate::gate::notes::{changed, changed_since, older, redrawn_trials};
+use crate::gate::notes::{changed, older, redrawn_trials};
 use crate::gate::part::{of_part, part};
 use crate::gate::repeats::repeats;
 use crate::gate::{
@@ -128,7 +128,7 @@ impl Evaluator<'_> {
         let part = part(plan, needed, errors.iter().map(|(_, error)| error.as_ref()));
         conclusion = of_part(&part, conclusion);
         if let Some(changed) = &plan.changed_recordings {
-            conclusion = format!("{conclusion}; {}", changed_since(changed));
+            conclusion = format!("{conclusion}; {}", changed.words());
         }
         conclusion.push_str(&at_end);
         let gates = results.split_off(plan.criteria.criteria.len());

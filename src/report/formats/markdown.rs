@@ -11,7 +11,7 @@ mod tests;
 mod to_do;
 
 use crate::compare::Comparison;
-use crate::gate::{CriterionResult, SpentBy, Verdict, changed_since};
+use crate::gate::{CriterionResult, SpentBy, Verdict};
 use crate::report::comparison::taken;
 use crate::report::to_do::to_do;
 use crate::report::{Format, View, figures};
@@ -50,7 +50,7 @@ fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     if let Some(changed) = &view.plan.changed_recordings
         && evaluation.conclusion.chars().count() > CONCLUSION
     {
-        sections.push(format!("{}\n\n", escaped_up_to(&changed_since(changed), CONCLUSION)));
+        sections.push(format!("{}\n\n", escaped_up_to(&changed.words(), CONCLUSION)));
     }
     let compared =
         view.comparison.map(|found| format!("\nAgainst the base: {}", escaped_up_to(&found.conclusion, CONCLUSION)));

@@ -6,15 +6,16 @@ use super::runner::{ENDED_EARLY, NEVER_ENDED};
 use super::spans::{self, Received};
 use super::{Work, found, signs};
 use crate::flow::Abort;
-use crate::flow::external::{CRASHED, Chains, Life, Pace, Session, Silence, Telemetry, Tracing, Trouble, reset};
+use crate::flow::external::{
+    CRASHED, Chains, Life, Pace, Session, Silence, Telemetry, Tracing, Trouble, ended_as, reset,
+};
 use crate::knowledge::FoundPassages;
 use crate::plan::ResolvedCase;
 use crate::platform::clock::Clock;
 use crate::provider::faults::FaultTransport;
 use crate::trace::text::plural;
 use crate::trace::{
-    Arm, Event, Evidence, Member, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
-    version_of,
+    Arm, Evidence, Member, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, version_of,
 };
 use crate::transport::{Tap, Transport, Turns};
 use crate::trial::TrialMode;
@@ -196,7 +197,9 @@ impl Work<'_> {
         trace.restart = process.and_then(|_| match &trace.end {
             TrialEnd::Error(_) => Some(RestartCause::TrialError),
             TrialEnd::Completed if is_late => Some(RestartCause::TimedOut),
-            TrialEnd::Completed if has_crashed(&trace.events) => Some(RestartCause::Crashed),
+            TrialEnd::Completed if trace.events.iter().any(|event| ended_as(event, &[CRASHED])) => {
+                Some(RestartCause::Crashed)
+            }
             TrialEnd::Completed => setup.restarts.then_some(RestartCause::Declared),
         });
         if trace.end == TrialEnd::Completed && !is_late {
@@ -247,14 +250,6 @@ impl Work<'_> {
             Trouble::Miss(miss) => aborted(&Abort::Miss(miss)),
         }
     }
-}
-
-/// Whether the agent's process ended in a turn.
-fn has_crashed(events: &[Event]) -> bool {
-    events.iter().any(|event| match &event.what {
-        What::TurnEnded(ended) => matches!(&ended.outcome, TurnOutcome::Failed { kind, .. } if kind == CRASHED),
-        _ => false,
-    })
 }
 
 /// Runs all conversations of a case, one after another.

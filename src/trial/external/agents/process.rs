@@ -209,15 +209,13 @@ impl Process {
                 return Ok(address);
             }
             let now = self.clock.now();
-            if now >= elsewhere
-                && let Some((port, true)) = self.other_port()
-            {
-                let message =
-                    format!("the agent listens at port {port}, not at {}: `{command}`; {READS_PORT}", self.port);
-                return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
-            }
             if now >= elsewhere {
                 elsewhere = now + ELSEWHERE;
+                if let Some((port, true)) = self.other_port() {
+                    let message =
+                        format!("the agent listens at port {port}, not at {}: `{command}`; {READS_PORT}", self.port);
+                    return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
+                }
             }
             if now >= until {
                 let other = self.other_port();
