@@ -1,6 +1,6 @@
 //! What stands behind a number and belongs to it: scale words, and a unit at once or behind adjectives.
 
-use super::units::{WORD, is_of_time, scale_of, unit_of};
+use super::units::{is_of_time, scale_of, unit_of, word};
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -38,11 +38,11 @@ const ABBREVIATED: &[&str] = &["mio", "mrd", "tsd", "mln", "mld", "tys", "млн
 /// A word behind a number or another word, with the marks between: emphasis, a plus, brackets (`thirty (30) days`).
 static NEXT: LazyLock<Regex> = LazyLock::new(|| {
     let marks = r"[*_]{0,3}[+)]?[*_]{0,3}(?:[ \t\u{a0}\u{202f}]{1,3}|\s|-)[*_(]{0,4}";
-    Regex::new(&format!("^{marks}({WORD}|[%€$£])")).expect("an expression")
+    Regex::new(&format!("^{marks}({}|[%€$£])", word())).expect("an expression")
 });
 /// The unit behind a scale, after a word of Romance languages: `5 millions d'euros`.
 static LINKED: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(&format!("^ (?:d[ei] |of |d['’])({WORD})")).expect("an expression"));
+    LazyLock::new(|| Regex::new(&format!("^ (?:d[ei] |of |d['’])({})", word())).expect("an expression"));
 
 /// A base unit and the factor to it.
 type Unit = (&'static str, f64);
@@ -119,10 +119,10 @@ const LINKS: usize = 3;
 pub(super) fn said_per(after: &str) -> Vec<Unit> {
     const WORDS: &str = r" (?:per|a la|an?|each|every|pro|je|im|am|par|por|al) | (?:à|de) l['’]| all['’] ?|\s?/\s?";
     static FIRST: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(&format!(r"^(?:{WORDS})({WORD}[²³23]?)")).expect("an expression"));
+        LazyLock::new(|| Regex::new(&format!(r"^(?:{WORDS})({}[²³23]?)", word())).expect("an expression"));
     static NEXT: LazyLock<Regex> = LazyLock::new(|| {
         let and = ",? (?:and|und|et|y|e|en|og|och) (?:(?:per|an?|each|every|pro|je|par|por) )?";
-        Regex::new(&format!(r"^(?:{and}|,?(?:{WORDS}))({WORD}[²³23]?)")).expect("an expression")
+        Regex::new(&format!(r"^(?:{and}|,?(?:{WORDS}))({}[²³23]?)", word())).expect("an expression")
     });
     let (mut found, mut from): (Vec<Unit>, usize) = (Vec::new(), 0);
     for link in 0..LINKS {

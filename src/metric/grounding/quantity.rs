@@ -4,8 +4,8 @@ use super::behind::{self, said_per};
 use super::clock;
 use super::numerals::{InDigits, Spelled};
 use super::units::{
-    WORD, are_one_unit, is_of_length, is_unspaced, scale_before_words, scale_of, scale_of_money, scaled_sign,
-    unit_before_words, unit_of,
+    are_one_unit, is_of_length, is_unspaced, scale_before_words, scale_of, scale_of_money, scaled_sign,
+    unit_before_words, unit_of, word,
 };
 use crate::trace::text::{CURRENCY_CODES, ascii_digit};
 use regex::Regex;
@@ -76,7 +76,8 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let product = r"N/mm[²2]|N[·⋅ ]m\b|k?W[·⋅ ]h\b|A[·⋅ ]h\b|newton met(?:re|er)s";
     let compound = format!("(?i:km/hr?|m/s|{area})|{product}|(?:[kKM]|Mds?|Mio|Mrd)[€$£]");
     let word = format!(
-        r"(?P<word>{compound}|(?:per|pour) cent|(?:por|per) ciento|(?:por|per) cento|[%٪‰¢Ω€$£¥₩₽₺]|[°º][CFcf]|{WORD})"
+        r"(?P<word>{compound}|(?:per|pour) cent|(?:por|per) ciento|(?:por|per) cento|[%٪‰¢Ω€$£¥₩₽₺]|[°º][CFcf]|{})",
+        word()
     );
     Regex::new(&format!(r"{before}{number}(?:[\s\u{{a0}}\u{{202f}}-]?{word})?")).expect("an expression")
 });
