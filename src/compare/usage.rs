@@ -118,10 +118,7 @@ impl Usage {
         self.turns += 1;
         let lacks_times = trace.lacks(Member::Took) || trace.lacks(Member::Answers);
         let is_timed = trace.evidence.mode != Mode::Imported || !lacks_times;
-        let answered = ended.and_then(|(outcome, took_us)| match outcome {
-            TurnOutcome::Answered(answer) => Some((answer, took_us)),
-            TurnOutcome::Failed { .. } => None,
-        });
+        let answered = ended.and_then(|(outcome, took_us)| Some((outcome.answer()?, took_us)));
         let time = is_timed.then(|| answered.map_or(u64::MAX, |(_, took_us)| took_us));
         self.turns_us.extend(time);
         if let Some((answer, _)) = answered {

@@ -6,9 +6,7 @@ use crate::platform::clock::{BoxFuture, Clock, VirtualClock};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, ToolCall, Usage};
 use crate::provider::{Attempt, Attempted, ChatModel, ErrorKind, ProviderError};
 use crate::settings::{Enforcement, Limits, ModelSettings};
-use crate::trace::{
-    Answer, Arm, Event, Evidence, Lane, Mode, Moved, ToolCalled, Trace, TrialEnd, TurnOutcome, What, version_of,
-};
+use crate::trace::{Answer, Arm, Event, Evidence, Lane, Mode, Moved, ToolCalled, Trace, TurnOutcome, What};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -176,23 +174,6 @@ pub(in crate::flow) fn calls(events: &[Event]) -> Vec<&ToolCalled> {
 pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
     let lane = Lane { flow: flow.description().name.into(), variant: "base".into(), repetition: 1, arm: Arm::Main };
     let evidence = Evidence::new(Mode::Replay, "script".into(), "scripted");
-    Trace {
-        version: version_of(&[]),
-        plan: String::new(),
-        trial: "t".into(),
-        scenario: "s".into(),
-        case: "c".into(),
-        lane,
-        seed: 0,
-        evidence,
-        roles: roles(flow),
-        offered: None,
-        notes: Vec::new(),
-        passages: Vec::new(),
-        absent: None,
-        restart: None,
-        end: TrialEnd::Completed,
-        took_us: 0,
-        events,
-    }
+    let trace = Trace::of("t".into(), lane, 0, evidence);
+    Trace { scenario: "s".into(), case: "c".into(), roles: roles(flow), events, ..trace }
 }

@@ -130,10 +130,7 @@ impl<'a> TurnView<'a> {
 
     /// The answer, if any.
     pub fn answer(&self) -> Option<&'a Answer> {
-        match &self.ended()?.outcome {
-            TurnOutcome::Answered(answer) => Some(answer),
-            TurnOutcome::Failed { .. } => None,
-        }
+        self.ended()?.outcome.answer()
     }
 
     /// Ending of the turn, for reports: `answered`, `ended with the error timeout`, `never ended`, `never began`.

@@ -34,6 +34,13 @@ pub enum TurnOutcome {
     },
 }
 
+impl TurnOutcome {
+    /// The answer, if it is one.
+    pub(crate) fn answer(&self) -> Option<&Answer> {
+        if let Self::Answered(answer) = self { Some(answer) } else { None }
+    }
+}
+
 /// An accepted answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {

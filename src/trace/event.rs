@@ -2,7 +2,6 @@
 
 use super::{
     Answer, Attempt, Completion, IndexResult, Logged, ModelCalled, Reply, SearchResult, ToolResult, TurnEnded,
-    TurnOutcome,
 };
 use crate::platform::words;
 use schemars::JsonSchema;
@@ -98,10 +97,7 @@ impl What {
 
     /// The answer, if the event ends a turn with one.
     pub(crate) fn answer(&self) -> Option<&Answer> {
-        match &self.ended()?.outcome {
-            TurnOutcome::Answered(answer) => Some(answer),
-            TurnOutcome::Failed { .. } => None,
-        }
+        self.ended()?.outcome.answer()
     }
 
     /// The completion, if the event is an answered call of a model.
@@ -193,6 +189,14 @@ pub struct ToolCalled {
     /// HTTP attempts, for tools that call a service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
+}
+
+impl ToolCalled {
+    /// A call of which no time is known, without an HTTP attempt.
+    pub(crate) fn of(call: u32, id: &str, tool: &str, arguments: Value, outcome: ToolOutcome) -> Self {
+        let (id, tool, attempts) = (id.to_owned(), tool.to_owned(), Vec::new());
+        Self { call, id, tool, arguments, outcome, began_us: None, took_us: 0, attempts }
+    }
 }
 
 /// One search by the flow, with its outcome.

@@ -4,7 +4,7 @@
 //! another request. A grade belongs to one answer: the line holds its digest, so that grades of another run are
 //! rejected. A reader rejects a newer version and ignores unknown fields of an equal one.
 
-use super::{Answer, Seal, Trace, TurnOutcome, What, is_zero, seal, sealed};
+use super::{Answer, Event, Seal, Trace, is_zero, seal, sealed};
 use crate::platform::files;
 use crate::platform::words;
 use serde::{Deserialize, Serialize};
@@ -238,17 +238,8 @@ pub(crate) fn grade_of_another<'g>(trace: &Trace, grades: &'g [Grade]) -> Option
     if grades.is_empty() {
         return None;
     }
-    let answers: BTreeMap<(u32, u32), String> = trace
-        .events
-        .iter()
-        .filter_map(|event| match &event.what {
-            What::TurnEnded(ended) => match &ended.outcome {
-                TurnOutcome::Answered(answer) => Some(((event.conversation, event.turn), answer_digest(answer))),
-                TurnOutcome::Failed { .. } => None,
-            },
-            _ => None,
-        })
-        .collect();
+    let digest = |event: &Event| Some(((event.conversation, event.turn), answer_digest(event.what.answer()?)));
+    let answers: BTreeMap<(u32, u32), String> = trace.events.iter().filter_map(digest).collect();
     grades.iter().find(|grade| answers.get(&(grade.conversation, grade.turn)) != Some(&grade.answer))
 }
 

@@ -5,9 +5,7 @@ use crate::cassette::{Cassette, Header};
 use crate::flow::{self, Abort};
 use crate::platform::secrets::Redactor;
 use crate::provider::faults::Faults;
-use crate::trace::{
-    ASKED_NOBODY, Evidence, Mode, NamedPassage, Roles, Trace, TrialEnd, TrialError, TrialErrorKind, version_of,
-};
+use crate::trace::{ASKED_NOBODY, Evidence, Mode, NamedPassage, Roles, Trace, TrialEnd, TrialError, TrialErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -36,25 +34,9 @@ impl Trial<'_> {
     /// Trace of the trial, without events, whichever way it was run.
     pub(super) fn trace(self, evidence: Evidence, end: TrialEnd) -> Trace {
         let (scenario, case) = self.names();
-        Trace {
-            version: version_of(&[]),
-            plan: self.plan.id.clone(),
-            trial: self.planned.id.clone(),
-            scenario,
-            case,
-            lane: self.planned.lane.clone(),
-            seed: self.planned.seed,
-            evidence,
-            roles: self.declared_roles(),
-            offered: None,
-            notes: Vec::new(),
-            passages: Vec::new(),
-            absent: None,
-            restart: None,
-            end,
-            took_us: 0,
-            events: Vec::new(),
-        }
+        let (plan, roles, planned) = (self.plan.id.clone(), self.declared_roles(), self.planned);
+        let trace = Trace::of(planned.id.clone(), planned.lane.clone(), planned.seed, evidence);
+        Trace { plan, scenario, case, roles, end, ..trace }
     }
 
     /// Roles of the tools that its agent declares, known even if the trial ends before it begins.

@@ -65,16 +65,7 @@ impl<A: Agent> Turn<'_, A> {
     pub(in crate::flow) fn tool_begins(&mut self, completion: u32, call: &ToolCall, arguments: &Value) {
         let (conversation, turn, tool) = (self.conversation.ordinal, self.number, call.name.as_str());
         self.env.notify(&Status::ToolStarted { conversation, turn, tool, arguments });
-        let called = ToolCalled {
-            call: completion,
-            id: call.id.clone(),
-            tool: call.name.clone(),
-            arguments: arguments.clone(),
-            outcome: ran_out(),
-            began_us: None,
-            took_us: 0,
-            attempts: Vec::new(),
-        };
+        let called = ToolCalled::of(completion, &call.id, &call.name, arguments.clone(), ran_out());
         self.in_flight = Some((self.env.clock.now(), InFlight::Tool(called)));
     }
 

@@ -275,28 +275,19 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
         }
     }
     let end = if kind == 4 { TrialEnd::Error(error()) } else { TrialEnd::Completed };
+    let evidence = Evidence {
+        recorded_at: Some("2026-11-21T09:30:00Z".into()),
+        knowledge: "sha256:7d1f0c44a1b2c3d4e5f6".into(),
+        ..Evidence::new(Mode::Replay, "simulator".into(), "gpt-sim-1")
+    };
     Trace {
-        version: version_of(&[]),
-        plan: String::new(),
-        trial: id.into(),
         scenario: scenario.into(),
         case: case.into(),
-        lane: lane.clone(),
-        seed,
-        evidence: Evidence {
-            recorded_at: Some("2026-11-21T09:30:00Z".into()),
-            knowledge: "sha256:7d1f0c44a1b2c3d4e5f6".into(),
-            ..Evidence::new(Mode::Replay, "simulator".into(), "gpt-sim-1")
-        },
         roles: crate::trace::version_1(),
-        offered: None,
-        notes: Vec::new(),
-        passages: Vec::new(),
-        absent: None,
-        restart: None,
         end,
         took_us: script.at,
         events: script.events,
+        ..Trace::of(id.into(), lane.clone(), seed, evidence)
     }
 }
 

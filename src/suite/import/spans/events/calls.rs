@@ -16,9 +16,7 @@ impl Events<'_> {
             ToolOutcome::not_executed("not_json", "its arguments are not a JSON object")
         };
         self.waiting.push(self.events.len());
-        let (id, tool, arguments) = (asked.id.clone(), asked.tool.clone(), asked.arguments.clone());
-        let (began_us, took_us, attempts) = (None, 0, Vec::new());
-        let called = ToolCalled { call, id, tool, arguments, outcome, began_us, took_us, attempts };
+        let called = ToolCalled::of(call, &asked.id, &asked.tool, asked.arguments.clone(), outcome);
         self.push(at_ns, What::ToolCalled(called));
     }
 
@@ -62,16 +60,9 @@ impl Events<'_> {
             }
             What::Searched(search) => {
                 let outcome = std::mem::replace(&mut search.outcome, ToolOutcome::Ok(ToolResult::other(Value::Null)));
-                event.what = What::ToolCalled(ToolCalled {
-                    call: self.completions.saturating_sub(1),
-                    id: shown.id.clone(),
-                    tool: shown.tool.clone(),
-                    arguments: shown.arguments.clone(),
-                    outcome,
-                    began_us: Some(event.at_us),
-                    took_us: search.took_us,
-                    attempts: Vec::new(),
-                });
+                let (call, took_us) = (self.completions.saturating_sub(1), search.took_us);
+                let called = ToolCalled::of(call, &shown.id, &shown.tool, shown.arguments.clone(), outcome);
+                event.what = What::ToolCalled(ToolCalled { began_us: Some(event.at_us), took_us, ..called });
             }
             _ => {}
         }
@@ -178,16 +169,8 @@ impl Events<'_> {
             (None, result) => ToolOutcome::Ok(ToolResult::other(result.clone().unwrap_or_default())),
         };
         let event = event.unwrap_or_else(|| {
-            let called = ToolCalled {
-                call: self.completions.saturating_sub(1),
-                id: ran.id.clone().unwrap_or_default(),
-                tool: ran.tool.clone(),
-                arguments,
-                outcome: outcome.clone(),
-                began_us: None,
-                took_us: 0,
-                attempts: Vec::new(),
-            };
+            let (call, id) = (self.completions.saturating_sub(1), ran.id.as_deref().unwrap_or_default());
+            let called = ToolCalled::of(call, id, &ran.tool, arguments, outcome.clone());
             self.push(done.at_ns, What::ToolCalled(called));
             self.events.len() - 1
         });
