@@ -172,6 +172,17 @@ pub(in crate::flow) struct Failure {
     pub(in crate::flow) sent: Sent,
 }
 
+/// Guidance for the model after a failure: while a retry can help, and when none can.
+const GUIDANCE: [&str; 2] = ["Try once more, or go on without it.", "Go on without it and say what is missing."];
+
+impl Failure {
+    /// A failure that may pass, told to the trace and to the model in the same words, and without an HTTP exchange.
+    pub(in crate::flow) fn of(cause: &'static str, reason: String, guidance: [&'static str; 2]) -> Self {
+        let (message, model_cause, sent) = (reason.clone(), cause, Sent::default());
+        Self { cause, message, model_cause, reason, guidance, transient: true, sent }
+    }
+}
+
 impl From<Refusal> for ToolError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
@@ -181,30 +192,17 @@ impl From<Refusal> for ToolError {
 /// An internal failure, reported without internal details.
 impl From<KnowledgeError> for ToolError {
     fn from(error: KnowledgeError) -> Self {
-        Self::Failed(Box::new(Failure {
-            cause: "tool_failed",
-            message: error.to_string(),
-            model_cause: "failed",
-            reason: "the tool failed".to_owned(),
-            guidance: ["Try once more, or go on without it."; 2],
-            transient: true,
-            sent: Sent::default(),
-        }))
+        let guidance = ["Try once more, or go on without it."; 2];
+        let failure = Failure::of("tool_failed", "the tool failed".to_owned(), guidance);
+        Self::Failed(Box::new(Failure { message: error.to_string(), model_cause: "failed", ..failure }))
     }
 }
 
 impl ToolError {
     /// A tool that a declared fault lets fail.
     fn struck(cause: &'static str) -> Self {
-        Self::Failed(Box::new(Failure {
-            cause,
-            message: format!("declared fault: {cause}"),
-            model_cause: cause,
-            reason: "the tool failed".to_owned(),
-            guidance: ["Try once more, or go on without it.", "Go on without it and say what is missing."],
-            transient: true,
-            sent: Sent::default(),
-        }))
+        let failure = Failure::of(cause, "the tool failed".to_owned(), GUIDANCE);
+        Self::Failed(Box::new(Failure { message: format!("declared fault: {cause}"), ..failure }))
     }
 
     /// A failed search of a knowledge base; `attempts` are its HTTP attempts.
@@ -212,8 +210,7 @@ impl ToolError {
         match error {
             SearchError::Local(error) => error.into(),
             SearchError::Service(error) => {
-                let guidance = ["Try once more, or go on without it.", "Go on without it and say what is missing."];
-                Self::of_service("the knowledge base", error, guidance, Sent { service: "knowledge", attempts })
+                Self::of_service("the knowledge base", error, GUIDANCE, Sent { service: "knowledge", attempts })
             }
         }
     }
@@ -232,15 +229,9 @@ impl ToolError {
         let status = status.map_or(String::new(), |status| format!(", HTTP {status}"));
         let words: String = words.chars().filter(|letter| !letter.is_control()).take(200).collect();
         let reason = format!("{what} failed ({}{status})", kind.as_str());
-        Self::Failed(Box::new(Failure {
-            cause: kind.as_str(),
-            message: format!("{reason}: {words}"),
-            model_cause: kind.as_str(),
-            reason,
-            guidance,
-            transient: kind.is_transient(),
-            sent,
-        }))
+        let message = format!("{reason}: {words}");
+        let failure = Failure::of(kind.as_str(), reason, guidance);
+        Self::Failed(Box::new(Failure { message, transient: kind.is_transient(), sent, ..failure }))
     }
 }
 

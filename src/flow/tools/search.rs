@@ -70,14 +70,12 @@ pub(in crate::flow) async fn passages(
 
 /// Failure of a search without a base: `message` is for the record, `reason` for the model.
 pub(in crate::flow) fn no_base(message: &str, reason: &str) -> ToolError {
+    let failure = Failure::of("tool_failed", reason.to_owned(), ["Go on without it."; 2]);
     ToolError::Failed(Box::new(Failure {
-        cause: "tool_failed",
         message: message.to_owned(),
         model_cause: "failed",
-        reason: reason.to_owned(),
-        guidance: ["Go on without it."; 2],
         transient: false,
-        sent: Sent::default(),
+        ..failure
     }))
 }
 

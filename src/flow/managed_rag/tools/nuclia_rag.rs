@@ -99,16 +99,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ManagedRag>) -> Re
 
 /// A call that never reached the service and would fail again.
 fn failed(cause: &'static str, reason: String) -> ToolError {
-    let (message, sent, transient) = (reason.clone(), Sent::default(), false);
-    ToolError::Failed(Box::new(Failure {
-        cause,
-        message,
-        model_cause: cause,
-        reason,
-        guidance: GUIDANCE,
-        transient,
-        sent,
-    }))
+    ToolError::Failed(Box::new(Failure { transient: false, ..Failure::of(cause, reason, GUIDANCE) }))
 }
 
 /// The result of an answer before its citations are numbered.
