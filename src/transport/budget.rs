@@ -4,7 +4,7 @@
 //! none once the budget is used up: further requests wait until the run, notified by [`Budget::ended`], drops the
 //! trial. So a trial either completes or is not counted.
 
-use super::pace::Pace;
+use super::pace::{Pace, until};
 use super::{HttpRequest, HttpResponse, Service, Transport, TransportError, broke_off, was_left};
 use crate::platform::clock::{BoxFuture, PausableClock};
 use crate::platform::lock::lock;
@@ -106,35 +106,29 @@ impl Budget {
             ));
             return None;
         };
-        loop {
-            let settled = self.settled.notified();
-            tokio::pin!(settled);
-            // Registered before the check, so that no notification is missed in between.
-            settled.as_mut().enable();
+        let reserved = || {
             if self.reason().is_some() {
+                return Some(None);
+            }
+            let mut money = lock(&self.money);
+            // Input that a service adds by itself is not in the request: its highest cost so far is the better estimate.
+            let dollars = money.dearest.get(&service).copied().unwrap_or_default().max(quote);
+            if money.spent + money.reserved + dollars <= most {
+                money.reserved += dollars;
+                money.under_way += 1;
+                return Some(Some(Reservation { budget: self, service, dollars, cost: None }));
+            }
+            if money.under_way > 0 {
                 return None;
             }
-            {
-                let mut money = lock(&self.money);
-                // Input that a service adds by itself is not in the request: its highest cost so far is the better
-                // estimate.
-                let dollars = money.dearest.get(&service).copied().unwrap_or_default().max(quote);
-                if money.spent + money.reserved + dollars <= most {
-                    money.reserved += dollars;
-                    money.under_way += 1;
-                    return Some(Reservation { budget: self, service, dollars, cost: None });
-                }
-                if money.under_way == 0 {
-                    let (spent, calls) = (money.spent, self.calls());
-                    drop(money);
-                    self.end(&format!(
-                        "--max-cost {most} is used up: about ${spent:.4} in {calls} requests, and the next may cost ${dollars:.4}"
-                    ));
-                    return None;
-                }
-            }
-            settled.await;
-        }
+            let (spent, calls) = (money.spent, self.calls());
+            drop(money);
+            self.end(&format!(
+                "--max-cost {most} is used up: about ${spent:.4} in {calls} requests, and the next may cost ${dollars:.4}"
+            ));
+            Some(None)
+        };
+        until(&self.settled, reserved).await
     }
 
     /// Ends the run; the first reason is kept.
@@ -150,36 +144,22 @@ impl Budget {
 
     /// Resolves with the reason when the run is to end.
     pub async fn ended(&self) -> &str {
-        loop {
-            let told = self.told.notified();
-            tokio::pin!(told);
-            // Registered before the check, so that no notification is missed in between.
-            told.as_mut().enable();
-            if let Some(reason) = self.reason() {
-                return reason;
-            }
-            told.await;
-        }
+        until(&self.told, || self.reason()).await
     }
 
     /// Waits until another trial may start. With a limit on requests, some are reserved for each running trial, so that
     /// few trials start in vain: a budget spread over all of them would finish none. A single trial may always start.
     pub async fn begin_trial(&self) -> TrialUnderWay<'_> {
-        loop {
-            let ended = self.trial_ended.notified();
-            tokio::pin!(ended);
-            // Registered before the check, so that no notification is missed in between.
-            ended.as_mut().enable();
+        let begun = || {
             let may = |under_way: u64| {
                 let kept = (under_way + 1).saturating_mul(CALLS_KEPT_PER_TRIAL);
                 let fits = self.most_calls.is_none_or(|most| self.calls().saturating_add(kept) <= most);
                 (under_way == 0 || fits).then_some(under_way + 1)
             };
-            if self.under_way.fetch_update(Ordering::SeqCst, Ordering::SeqCst, may).is_ok() {
-                return TrialUnderWay(self);
-            }
-            ended.await;
-        }
+            self.under_way.fetch_update(Ordering::SeqCst, Ordering::SeqCst, may).ok()
+        };
+        until(&self.trial_ended, begun).await;
+        TrialUnderWay(self)
     }
 
     /// Number of running trials.

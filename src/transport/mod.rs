@@ -39,7 +39,7 @@ pub(crate) use tap::{Passed, Tap};
 
 pub use crate::cassette::Profile;
 
-use crate::cassette::Chunk;
+use crate::cassette::{Chunk, Redactor};
 use crate::platform::clock::BoxFuture;
 use crate::platform::lock::lock;
 use crate::platform::secrets::{cookies, given, keys_by_name, query_keys};
@@ -228,6 +228,28 @@ impl HttpRequest {
         });
         let in_body = if declared { keys_by_name(&self.body) } else { Vec::new() };
         headers.chain(query_keys::query_keys(&self.path)).chain(in_body)
+    }
+}
+
+/// A redactor that learns the keys of requests: what it knows is redacted in later ones too, while recording and in replay.
+#[derive(Default)]
+struct Learner(Mutex<Arc<Redactor>>);
+
+impl Learner {
+    /// The redactor so far.
+    fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&lock(&self.0))
+    }
+
+    /// The redactor with these keys too; those of a request are added before anything of it is recorded.
+    fn learn(&self, keys: impl Iterator<Item = (String, String)>) -> Arc<Redactor> {
+        let mut keys = keys.peekable();
+        let any = keys.peek().is_some();
+        let mut redactor = lock(&self.0);
+        if any {
+            *redactor = Arc::new(redactor.knowing(keys));
+        }
+        Arc::clone(&redactor)
     }
 }
 

@@ -19,6 +19,20 @@ const SLOWEST: f64 = 1.0 / 32.0;
 /// Fraction that a success restores.
 const GROWTH: f64 = 1.0 / 20.0;
 
+/// What `look` finds; it looks again at each notification.
+pub(super) async fn until<T>(notify: &Notify, mut look: impl FnMut() -> Option<T>) -> T {
+    loop {
+        let told = notify.notified();
+        tokio::pin!(told);
+        // Registered before the look, so that no notification is missed in between.
+        told.as_mut().enable();
+        if let Some(found) = look() {
+            return found;
+        }
+        told.await;
+    }
+}
+
 /// The pace of one provider.
 pub struct Pace {
     limits: PaceLimits,
@@ -65,20 +79,15 @@ impl Pace {
     /// Waits until one more request may be sent.
     pub async fn enter(&self) -> Permit<'_> {
         loop {
-            let told = self.told.notified();
-            tokio::pin!(told);
-            // Registered before the check, so that no notification is missed in between.
-            told.as_mut().enable();
-            match self.ask() {
+            match until(&self.told, || self.ask()).await {
                 Ok(sent) => return Permit { pace: self, sent },
-                Err(None) => told.await,
-                Err(Some(wait)) => self.clock.sleep(wait).await,
+                Err(wait) => self.clock.sleep(wait).await,
             }
         }
     }
 
     /// Time of sending, else the time to wait; `None` to wait until a request ends.
-    fn ask(&self) -> Result<Duration, Option<Duration>> {
+    fn ask(&self) -> Option<Result<Duration, Duration>> {
         let now = self.clock.now();
         let mut state = lock(&self.state);
         let at_once = match (self.limits.concurrency, state.found) {
@@ -86,18 +95,18 @@ impl Pace {
             (None, found) => found,
         };
         if at_once.is_some_and(|most| f64::from(state.under_way) >= most.max(1.0).floor()) {
-            return Err(None);
+            return None;
         }
         let wait = state.next.max(state.paid).saturating_sub(now);
         if !wait.is_zero() {
-            return Err(Some(wait));
+            return Some(Err(wait));
         }
         if let Some(requests) = self.limits.requests_per_minute {
             let apart = MINUTE.div_f64(f64::from(requests.max(1)) * state.share);
             state.next = state.next.max(now) + apart;
         }
         state.under_way += 1;
-        Ok(now)
+        Some(Ok(now))
     }
 
     fn too_many(&self, sent: Duration) {
@@ -208,7 +217,7 @@ mod tests {
             drop(burst);
             assert!((pace.share() - 0.5).abs() < 1e-9, "a burst tells one thing");
             let four = join_all((0..4).map(|_| pace.enter())).await;
-            assert!(pace.ask().is_err(), "half as many at the same time");
+            assert!(pace.ask().is_none(), "half as many at the same time");
             drop(four);
             for _ in 0..10 {
                 pace.enter().await.answered(200, b"");
@@ -226,7 +235,7 @@ mod tests {
             many[0].answered(529, b"");
             drop(many);
             let five = join_all((0..5).map(|_| pace.enter())).await;
-            assert_eq!(pace.ask(), Err(None));
+            assert_eq!(pace.ask(), None);
             drop(five);
             for _ in 0..60 {
                 pace.enter().await.answered(200, b"");

@@ -1,14 +1,15 @@
 //! Forwards requests and records the exchanges, redacted, for a cassette.
 
 use super::{
-    HttpRequest, HttpResponse, PlacedResult, Profile, RecordedPlace, Service, Transport, TransportError, links, sse,
+    HttpRequest, HttpResponse, Learner, PlacedResult, Profile, RecordedPlace, Service, Transport, TransportError,
+    links, sse,
 };
 use crate::cassette::{Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::lock::lock;
 use crate::platform::secrets::frame_ends;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Header of a simulator's responses, which are not evidence about a provider.
@@ -27,7 +28,7 @@ const TOGETHER: Duration = Duration::from_millis(20);
 pub struct RecordTransport {
     inner: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
-    redactor: RwLock<Arc<Redactor>>,
+    learner: Learner,
     kept: Mutex<Recording>,
 }
 
@@ -44,24 +45,12 @@ struct Recording {
 impl RecordTransport {
     /// Records the traffic through `inner`; `redactor` should know every key in use.
     pub fn new(inner: Arc<dyn Transport>, clock: Arc<dyn Clock>, redactor: Arc<Redactor>) -> Self {
-        Self { inner, clock, redactor: RwLock::new(redactor), kept: Mutex::default() }
+        Self { inner, clock, learner: Learner(Mutex::new(redactor)), kept: Mutex::default() }
     }
 
     /// The redactor in use: the given one, extended by keys found in requests.
     pub fn redactor(&self) -> Arc<Redactor> {
-        Arc::clone(&self.redactor.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Adds the keys of a request to the redactor before anything of it is recorded.
-    fn learn(&self, request: &HttpRequest) -> Arc<Redactor> {
-        let mut secrets = request.secrets().peekable();
-        if secrets.peek().is_none() { self.redactor() } else { self.knowing(secrets) }
-    }
-
-    fn knowing(&self, secrets: impl Iterator<Item = (String, String)>) -> Arc<Redactor> {
-        let mut redactor = self.redactor.write().unwrap_or_else(PoisonError::into_inner);
-        *redactor = Arc::new(redactor.knowing(secrets));
-        Arc::clone(&redactor)
+        self.learner.redactor()
     }
 
     /// The exchanges recorded so far, in the order of sending.
@@ -117,7 +106,7 @@ impl RecordTransport {
         if request.profile.is_notice() {
             return (None, self.inner.send(request).await);
         }
-        let redactor = self.learn(&request);
+        let redactor = self.learner.learn(request.secrets());
         let matching = request.profile;
         let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
         let (start, at) = (self.clock.now(), request.at);
@@ -147,7 +136,7 @@ impl RecordTransport {
                 if response.header(SIMULATOR_HEADER).is_some() {
                     pending.simulated();
                 }
-                let redactor = if logs_in { self.knowing(given.into_iter()) } else { redactor };
+                let redactor = if logs_in { self.learner.learn(given.into_iter()) } else { redactor };
                 Some(answered(response, (receiver, asked_by), &redactor))
             }
             Err(TransportError::Connection { message, took }) => {

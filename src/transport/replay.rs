@@ -1,6 +1,8 @@
 //! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. Opens no socket.
 
-use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links};
+use super::{
+    HttpRequest, HttpResponse, Learner, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links,
+};
 use crate::cassette::{self, Cassette, Exchange, Keys, Missed, Outcome, Pool, Redactor, Request, StoredRequest, Taken};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::lock::lock;
@@ -30,7 +32,7 @@ pub struct ReplayTransport {
     keys: Mutex<ServiceKeys>,
     clock: Arc<dyn Clock>,
     /// Knows what recordings may not hold, and the keys of the requests so far.
-    redactor: Mutex<Arc<Redactor>>,
+    learner: Learner,
     rerecord: String,
     missed: Mutex<Vec<Missed>>,
 }
@@ -48,14 +50,14 @@ impl ReplayTransport {
     pub fn new(cassette: Cassette, clock: Arc<dyn Clock>, rerecord: String) -> Self {
         let pool = Pool::new(&cassette);
         let (keys, bursts) = (Mutex::default(), cassette.bursts());
-        let (redactor, missed) = (Mutex::default(), Mutex::default());
-        Self { cassette, bursts, pool, requests: OnceLock::new(), keys, clock, redactor, rerecord, missed }
+        let (learner, missed) = (Learner::default(), Mutex::default());
+        Self { cassette, bursts, pool, requests: OnceLock::new(), keys, clock, learner, rerecord, missed }
     }
 
     /// Adds the secrets known during recording, in case requests contain any.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
-        self.redactor = Mutex::new(Arc::new(redactor));
+        self.learner = Learner(Mutex::new(Arc::new(redactor)));
         self
     }
 
@@ -113,16 +115,6 @@ impl ReplayTransport {
         lock(&self.missed).clone()
     }
 
-    /// Adds the keys of a request: as while recording, they are redacted in the later ones too.
-    fn learn(&self, request: &HttpRequest) -> Arc<Redactor> {
-        let mut redactor = lock(&self.redactor);
-        let mut secrets = request.secrets().peekable();
-        if secrets.peek().is_some() {
-            *redactor = Arc::new(redactor.knowing(secrets));
-        }
-        Arc::clone(&redactor)
-    }
-
     fn key(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> String {
         let mut keys = lock(&self.keys);
         keys.entry(service).or_default().of(request, redactor)
@@ -153,7 +145,7 @@ impl ReplayTransport {
         }
         let canonical =
             Request { profile: request.profile, method: request.method, path: &request.path, body: &request.body };
-        let redactor = self.learn(request);
+        let redactor = self.learner.learn(request.secrets());
         let key = self.key(request.service, canonical, &redactor);
         let body = LazyCell::new(|| cassette::stored_body(request.profile, &request.body, &redactor));
         let is_exact = |index: usize| {
