@@ -60,12 +60,15 @@ impl Qdrant {
     }
 }
 
+/// The points in an answer.
+fn points(value: &Value) -> Result<&Vec<Value>, AnswerError> {
+    let points = value.pointer("/result/points").and_then(Value::as_array);
+    points.ok_or_else(|| AnswerError::lacks("the answer", "points"))
+}
+
 /// The neighbours in an answer to one query.
 fn neighbours(value: &Value) -> Result<Vec<Neighbour>, AnswerError> {
-    let points = value
-        .pointer("/result/points")
-        .and_then(Value::as_array)
-        .ok_or_else(|| AnswerError::lacks("the answer", "points"))?;
+    let points = points(value)?;
     let read = |point: &Value| {
         let text = |name: &str| point.get("payload")?.get(name)?.as_str().map(str::to_owned);
         let id = text("id").ok_or_else(|| AnswerError::lacks(format!("the point {}", point["id"]), "passage id"))?;
@@ -161,10 +164,7 @@ impl Store for Qdrant {
 
     fn ids<'a>(&'a self, _: &'a Collection) -> BoxFuture<'a, Attempted<Vec<String>>> {
         let read = |value: Value| {
-            let points = value
-                .pointer("/result/points")
-                .and_then(Value::as_array)
-                .ok_or_else(|| AnswerError::lacks("the answer", "points"))?;
+            let points = points(&value)?;
             let id = |point: &Value| Some(point.pointer("/payload/id")?.as_str()?.to_owned());
             let next = value.pointer("/result/next_page_offset").filter(|next| !next.is_null()).cloned();
             Ok((points.iter().filter_map(id).collect::<Vec<_>>(), next))

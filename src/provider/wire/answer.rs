@@ -71,7 +71,7 @@ impl Said {
                     "choices": [{"index": 0, "message": message, "finish_reason": reason}],
                     "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
             }
-            "openai-responses" => self.response(&[self.items()].concat()),
+            "openai-responses" => self.response(&self.items()),
             "anthropic-messages" => {
                 let mut content: Vec<Value> = Vec::new();
                 content.extend((!text.is_empty() && !refuses).then(|| json!({"type": "text", "text": text})));
@@ -267,10 +267,12 @@ impl Said {
             value["sequence_number"] = json!(number.replace(number.get() + 1));
             format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or_default())
         };
+        let mut pieces = Vec::new();
+        let mut push = |part: Part, value: Value| pieces.push((part, event(value)));
         let mut begun = self.response(&[]);
         begun["status"] = json!("in_progress");
         begun["usage"] = Value::Null;
-        let mut pieces = vec![(Part::Head, event(json!({"type": "response.created", "response": begun})))];
+        push(Part::Head, json!({"type": "response.created", "response": begun}));
         let items = self.items();
         for (index, item) in items.iter().enumerate() {
             let mut empty = item.clone();
@@ -284,47 +286,35 @@ impl Said {
                 (if self.refuses { "refusal" } else { "output_text" }, self.text.as_str())
             };
             let added = json!({"type": "response.output_item.added", "output_index": index, "item": empty});
-            pieces.push((Part::Head, event(added)));
+            push(Part::Head, added);
             let said = kind != "function_call_arguments";
+            let of_part = |kind: &str, part: &Value| json!({"type": kind, "item_id": id, "output_index": index, "content_index": 0, "part": part});
             if said {
                 let part = if self.refuses {
                     json!({"type": "refusal", "refusal": ""})
                 } else {
                     json!({"type": "output_text", "text": "", "annotations": []})
                 };
-                pieces.push((
-                    Part::Head,
-                    event(json!({"type": "response.content_part.added", "item_id": id,
-                    "output_index": index, "content_index": 0, "part": part})),
-                ));
+                push(Part::Head, of_part("response.content_part.added", &part));
             }
             let (start, end) = halves(text);
             for half in [start, end].into_iter().filter(|half| !half.is_empty()) {
-                pieces.push((
-                    Part::Token,
-                    event(json!({"type": format!("response.{kind}.delta"), "item_id": id,
-                    "output_index": index, "content_index": 0, "delta": half})),
-                ));
+                let delta = json!({"type": format!("response.{kind}.delta"), "item_id": id,
+                    "output_index": index, "content_index": 0, "delta": half});
+                push(Part::Token, delta);
             }
-            if said {
-                pieces.push((
-                    Part::Tail,
-                    event(json!({"type": "response.content_part.done", "item_id": id,
-                    "output_index": index, "content_index": 0, "part": item["content"][0]})),
-                ));
+            let done = if said {
+                of_part("response.content_part.done", &item["content"][0])
             } else {
-                pieces.push((
-                    Part::Tail,
-                    event(json!({"type": "response.function_call_arguments.done", "item_id": id,
-                    "output_index": index, "arguments": text})),
-                ));
-            }
-            let done = json!({"type": "response.output_item.done", "output_index": index, "item": item});
-            pieces.push((Part::Tail, event(done)));
+                json!({"type": "response.function_call_arguments.done", "item_id": id,
+                    "output_index": index, "arguments": text})
+            };
+            push(Part::Tail, done);
+            push(Part::Tail, json!({"type": "response.output_item.done", "output_index": index, "item": item}));
         }
         let whole = self.response(&items);
         let kind = if whole["status"] == "completed" { "response.completed" } else { "response.incomplete" };
-        pieces.push((Part::End, event(json!({"type": kind, "response": whole}))));
+        push(Part::End, json!({"type": kind, "response": whole}));
         pieces
     }
 }
