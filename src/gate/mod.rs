@@ -344,6 +344,9 @@ pub struct Evaluation {
     pub exit_code: u8,
     /// The reason for that exit code in a sentence.
     pub conclusion: String,
+    /// The end of `conclusion` that says what it leaves out; not stored.
+    #[serde(skip)]
+    pub(crate) omissions: String,
     /// Sources of the run's evidence as text: `REPLAYED, recorded from simulator on 2026-11-21 (model gpt-sim)`, one
     /// entry per source.
     pub evidence: Vec<String>,

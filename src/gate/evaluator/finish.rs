@@ -146,6 +146,7 @@ impl Evaluator<'_> {
             version: RUN_VERSION,
             exit_code,
             conclusion,
+            omissions: at_end,
             evidence: self.sources.entries().into_iter().chain(held.iter().flat_map(HeldRun::lines)).collect(),
             held,
             sources: self.sources.list(),

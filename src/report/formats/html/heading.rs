@@ -27,10 +27,15 @@ pub(super) fn heading(view: &View<'_>) -> Heading {
         4 => "Inconclusive",
         _ => "Not judged",
     };
-    let (conclusion, caveats) = split(&evaluation.conclusion);
+    let (whole, caveats) = (evaluation.conclusion.as_str(), evaluation.omissions.as_str());
+    let conclusion = whole.strip_suffix(caveats).unwrap_or(whole);
     let untried = (view.exit_code() == 3 && view.decided.is_none()).then(|| incomplete(evaluation, failed)).flatten();
     let untried = untried.map(|words| of_part(&evaluation.part, words));
-    Heading { word, conclusion: untried.unwrap_or_else(|| without_word(conclusion, word)), caveats: caveats.to_owned() }
+    Heading {
+        word,
+        conclusion: untried.unwrap_or_else(|| without_word(conclusion, word)),
+        caveats: caveats.trim_start_matches("; ").to_owned(),
+    }
 }
 
 /// What an incomplete run lacks and what fails in it, in numbers: the names are in the list below. `None` if every trial was run.
@@ -46,13 +51,6 @@ fn incomplete(evaluation: &Evaluation, failed: u64) -> Option<String> {
         said.push_str(&format!("; {} cannot be judged", counted(open, "gate")));
     }
     (untried > 0).then_some(said)
-}
-
-/// Splits a conclusion into the verdict, for the heading, and the rest.
-fn split(conclusion: &str) -> (&str, &str) {
-    let starts = ["; NOT_MEASURED as declared: ", "; cases left out of: ", "; not asked of the selected trials: "];
-    let cut = starts.iter().filter_map(|words| conclusion.find(words)).min().unwrap_or(conclusion.len());
-    (&conclusion[..cut], conclusion[cut..].trim_start_matches("; "))
 }
 
 #[cfg(test)]

@@ -180,13 +180,15 @@ mod tests {
     #[test]
     fn the_heading_is_the_verdict_and_what_it_leaves_out_is_in_the_fold_on_its_origin() {
         let mut run = sample::run(0);
-        run.evaluation.conclusion = "2 required gates passed; cases left out of: A (4 cases), B (1 case)".to_owned();
+        run.evaluation.omissions = "; cases left out of: A (4 cases), B (1 case)".to_owned();
+        run.evaluation.conclusion = format!("2 required gates passed{}", run.evaluation.omissions);
         let html = written(&FORMATS[0], &run.view());
         let (heading, rest) = html.split_once("</h1>").expect("a heading");
         assert!(heading.contains("<bdi>2 required gates passed</bdi>"));
         let fold = rest.split_once("class=\"fold provenance\"").expect("a fold").1;
         assert!(fold.contains("<p class=\"caveats\"><bdi>cases left out of: A (4 cases), B (1 case)</bdi></p>"));
         (run.evaluation.exit_code, run.evaluation.conclusion) = (1, "failed: A; B".to_owned());
+        run.evaluation.omissions.clear();
         let html = written(&FORMATS[0], &run.view());
         assert!(html.contains("<bdi>A; B</bdi>") && !html.contains("class=\"caveats\""));
     }
