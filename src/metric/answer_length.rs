@@ -75,8 +75,7 @@ fn observe(view: &TrialView<'_>) -> Vec<Observation> {
         answers(view).filter_map(|(turn, expected)| Some(((turn.conversation, turn.turn), expected.style?))).collect();
     let unit = |turn: &TurnView<'_>| {
         let style = asked.get(&(turn.conversation, turn.turn)).copied().or_else(|| logged(turn))?;
-        let held = has_style(style, turn)?;
-        Some(Observation::unless(turn.label(), held.err().map(|seen| seen.words)))
+        Some(Observation::of(turn.label(), has_style(style, turn)?))
     };
     view.turns.iter().filter_map(unit).collect()
 }

@@ -45,13 +45,11 @@ fn observe(view: &TrialView<'_>) -> Vec<Observation> {
         let invented = answer.and_then(|answer| {
             answer.sources.iter().find(|source| !given.contains(&(source.kind.as_str(), one_spelling(&source.id))))
         });
-        units.extend(answer.map(|_| match invented {
-            None => Observation::success(turn.label()),
-            Some(source) => {
-                let (kind, id) = (quote(&source.kind, 20), quote(&source.id, 80));
-                Observation::failure(turn.label(), format!("cites {id}, which no earlier call gave as {kind}"))
-            }
-        }));
+        let why = invented.map(|source| {
+            let (kind, id) = (quote(&source.kind, 20), quote(&source.id, 80));
+            format!("cites {id}, which no earlier call gave as {kind}")
+        });
+        units.extend(answer.map(|_| Observation::unless(turn.label(), why)));
         // What arrived too late for this answer is available to the next.
         given.extend(retrieved(turn.retrievals()));
     }

@@ -28,13 +28,8 @@ fn observe(view: &TrialView<'_>) -> Vec<Observation> {
         if !compacted.contains(&turn.conversation) {
             continue;
         }
-        units.extend(probed(view, turn).map(|(what, held)| {
-            let unit = format!("{}, {what}", turn.label());
-            match held {
-                Ok(()) => Observation::success(unit),
-                Err(seen) => Observation::failure(unit, seen.words),
-            }
-        }));
+        let unit = |(what, held)| Observation::of(format!("{}, {what}", turn.label()), held);
+        units.extend(probed(view, turn).map(unit));
     }
     units
 }

@@ -1,33 +1,19 @@
 //! Expectations, as written in YAML, against traces.
 
-use super::sample::{Story, plan, story};
-use super::{Check, Patterns, TrialView, expectation, grounding, turns::turns};
+use super::sample::{Story, plan, story, viewed};
+use super::{Check, Patterns, TrialView, expectation};
 use crate::plan::Plan;
 use crate::trace::state_machine::Machine;
 use crate::trace::{Account, ModelCalled, Moved, Reply, ToolOutcome, ToolResult, Trace, What};
 use serde_json::{Value, json};
 
 fn checks(plan: &Plan, trace: &Trace) -> Vec<Check> {
-    let trial = plan.trials.iter().find(|trial| trial.id == trace.trial).expect("planned");
-    let scenario = &plan.scenarios[trial.scenario];
-    let case = &scenario.cases[trial.case];
-    let turns = turns(&case.case, trace);
     let machine = Machine::of("asking", &["asking", "done"], &[("asking", "answer", "done")]);
     let departures = machine.departures(trace);
-    let view = TrialView {
-        plan,
-        trial,
-        scenario,
-        case,
-        trace,
-        turns: &turns,
-        checks: &[],
-        departures: Some(&departures),
-        grades: &[],
-        passages: &[],
-        facts: &grounding::FactLookup::default(),
-    };
-    expectation::checks(&view, &Patterns::of(&case.case))
+    viewed(plan, trace, |view| {
+        let patterns = Patterns::of(&view.case.case);
+        expectation::checks(&TrialView { departures: Some(&departures), ..view }, &patterns)
+    })
 }
 
 /// Failed checks of a one-turn case that expects `expect`: `what | seen`.

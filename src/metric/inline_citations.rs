@@ -102,8 +102,7 @@ impl InlineCitations {
             let found = searches.map(|search| self.found(search)).sum();
             let answer = turn.answer()?;
             let refuses = || is_refusal(answer, &own_words(turn).unwrap_or_default(), turn.query);
-            let held = self.judge(answer, refuses, found)?;
-            Some(Observation::unless(turn.label(), held.err().map(|seen| seen.words)))
+            Some(Observation::of(turn.label(), self.judge(answer, refuses, found)?))
         };
         view.turns.iter().filter_map(unit).collect()
     }

@@ -40,6 +40,6 @@ pub(super) fn indexed(turn: &TurnView<'_>) -> Held {
 }
 
 fn observe(view: &TrialView<'_>) -> Vec<Observation> {
-    let unit = |turn: &TurnView<'_>| Observation::unless(turn.label(), indexed(turn).err().map(|seen| seen.words));
+    let unit = |turn: &TurnView<'_>| Observation::of(turn.label(), indexed(turn));
     view.turns.iter().filter(|turn| turn.externals().next().is_some()).map(unit).collect()
 }

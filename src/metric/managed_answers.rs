@@ -94,12 +94,7 @@ impl ManagedAnswers {
         let mut versions: BTreeMap<(u32, &str), u32> = BTreeMap::new();
         let mut units = Vec::new();
         for turn in view.turns {
-            let mut say = |unit: String, held: Held| {
-                units.push(match held {
-                    Ok(()) => Observation::success(unit),
-                    Err(seen) => Observation::failure(unit, seen.words),
-                });
-            };
+            let mut say = |unit: String, held: Held| units.push(Observation::of(unit, held));
             if self == Self::Parameters {
                 let Some(settings) =
                     settings.filter(|settings| settings.template_parameters.iter().any(|one| one.required))

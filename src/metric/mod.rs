@@ -227,6 +227,11 @@ impl Observation {
         Self { unit: unit.into(), outcome: Outcome::Failure, note: note.into() }
     }
 
+    /// A unit that succeeds if the check holds, and else fails with what was observed.
+    pub(crate) fn of(unit: impl Into<String>, held: Held) -> Self {
+        Self::unless(unit, held.err().map(|seen| seen.words))
+    }
+
     /// A unit that fails for the reason given, and succeeds without one.
     pub(crate) fn unless(unit: impl Into<String>, lack: Option<impl Into<String>>) -> Self {
         match lack {
@@ -305,10 +310,10 @@ impl Metric {
         let judge = Arc::new(judge);
         let again = Arc::clone(&judge);
         let observe = move |view: &TrialView<'_>| {
-            let unit = |turn: &TurnView<'_>| match judge(turn, view.trace)? {
-                Ok(()) => Some(Observation::success(turn.label())),
-                Err(seen) if seen.unknown.is_some() => None,
-                Err(seen) => Some(Observation::failure(turn.label(), seen.words)),
+            let unit = |turn: &TurnView<'_>| {
+                let held = judge(turn, view.trace)?;
+                let is_unknown = held.as_ref().is_err_and(|seen| seen.unknown.is_some());
+                (!is_unknown).then(|| Observation::of(turn.label(), held))
             };
             view.turns.iter().filter_map(unit).collect()
         };

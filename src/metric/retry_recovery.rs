@@ -66,11 +66,7 @@ impl RetryRecovery {
                 match self.by {
                     By::Attempt => {
                         let unit = format!("{}, retry {} of {target}", turn.label(), retry.attempt);
-                        units.push(if retry.recovered {
-                            Observation::success(unit)
-                        } else {
-                            Observation::failure(unit, note)
-                        });
+                        units.push(Observation::unless(unit, (!retry.recovered).then_some(note)));
                     }
                     By::Episode => {
                         let unit = || format!("{}, retries of {target}", turn.label());
@@ -80,9 +76,8 @@ impl RetryRecovery {
                     }
                 }
             }
-            units.extend(episodes.into_values().map(|(unit, note, recovered)| {
-                if recovered { Observation::success(unit) } else { Observation::failure(unit, note) }
-            }));
+            let unit = |(unit, note, recovered): (_, _, bool)| Observation::unless(unit, (!recovered).then_some(note));
+            units.extend(episodes.into_values().map(unit));
         }
         units
     }

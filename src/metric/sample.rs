@@ -62,29 +62,37 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     }
 }
 
-/// Observations of a metric, with its parameters, in one scripted trial of the first of these cases.
-pub(crate) fn observe(metric: &str, cases: &str, tell: impl Fn(Story) -> Story) -> Vec<Observation> {
-    let plan = plan(cases, "[]", 1);
-    let trace = tell(story(&plan, 0)).done();
-    let asked = resolve_metric(metric, &catalogue::entries()).expect("a name");
-    let metric: Metric = catalogue::resolve(&asked).expect("metric");
-    let (trial, scenario) = (&plan.trials[0], &plan.scenarios[0]);
-    let case = &scenario.cases[0];
-    let turns = turns(&case.case, &trace);
-    let (plan, trace, turns) = (&plan, &trace, turns.as_slice());
-    (metric.observe)(&TrialView {
+/// What `read` says of the trial of `trace`, before its expectations are checked.
+pub(crate) fn viewed<T>(plan: &Plan, trace: &Trace, read: impl FnOnce(TrialView<'_>) -> T) -> T {
+    let trial = plan.trials.iter().find(|trial| trial.id == trace.trial).expect("planned");
+    let scenario = &plan.scenarios[trial.scenario];
+    let case = &scenario.cases[trial.case];
+    read(TrialView {
         plan,
         trial,
         scenario,
         case,
         trace,
-        turns,
+        turns: &turns(&case.case, trace),
         checks: &[],
         departures: None,
         grades: &[],
         passages: &[],
         facts: &grounding::FactLookup::default(),
     })
+}
+
+/// The metric of that name, with its parameters.
+pub(crate) fn metric(written: &str) -> Metric {
+    let asked = resolve_metric(written, &catalogue::entries()).expect("a name");
+    catalogue::resolve(&asked).expect("metric")
+}
+
+/// Observations of a metric, with its parameters, in one scripted trial of the first of these cases.
+pub(crate) fn observe(written: &str, cases: &str, tell: impl Fn(Story) -> Story) -> Vec<Observation> {
+    let plan = plan(cases, "[]", 1);
+    let trace = tell(story(&plan, 0)).done();
+    viewed(&plan, &trace, |view| (metric(written).observe)(&view))
 }
 
 /// Trace builder; each method adds the event that it names.
@@ -98,28 +106,17 @@ pub(crate) struct Story {
 /// Starts a trace of the trial at `place` of the plan, replayed from the simulator.
 pub(crate) fn story(plan: &Plan, place: usize) -> Story {
     let trial = &plan.trials[place];
+    let evidence = Evidence {
+        recorded_at: Some("2026-11-21T08:00:00Z".into()),
+        knowledge: "k".into(),
+        ..Evidence::new(Mode::Replay, "simulator".into(), "sim-1")
+    };
     let trace = Trace {
-        version: version_of(&[]),
-        plan: String::new(),
-        trial: trial.id.clone(),
         scenario: "s".into(),
         case: plan.scenarios[0].cases[trial.case].case.case.clone(),
-        lane: trial.lane.clone(),
-        seed: 1,
-        evidence: Evidence {
-            recorded_at: Some("2026-11-21T08:00:00Z".into()),
-            knowledge: "k".into(),
-            ..Evidence::new(Mode::Replay, "simulator".into(), "sim-1")
-        },
         roles: crate::trace::version_1(),
-        offered: None,
-        notes: Vec::new(),
-        passages: Vec::new(),
-        absent: None,
-        restart: None,
-        end: TrialEnd::Completed,
         took_us: 1,
-        events: Vec::new(),
+        ..Trace::of(trial.id.clone(), trial.lane.clone(), 1, evidence)
     };
     Story { trace, at: (0, 0), turns: BTreeMap::new(), history: BTreeMap::new() }
 }

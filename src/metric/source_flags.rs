@@ -30,11 +30,9 @@ fn unit(turn: &TurnView<'_>) -> Option<Observation> {
         return Some(Observation::failure(turn.label(), format!("the confidence is {confidence}, not 0 to 1")));
     }
     let wrong = known.iter().find(|(kind, _, flag)| has(kind) != *flag);
-    (!known.is_empty()).then(|| match wrong {
-        None => Observation::success(turn.label()),
-        Some((kind, member, flag)) => {
-            let names = if has(kind) { "names an" } else { "names no" };
-            Observation::failure(turn.label(), format!("`{member}` is {flag}, and the answer {names} {kind} source"))
-        }
-    })
+    let why = wrong.map(|(kind, member, flag)| {
+        let names = if has(kind) { "names an" } else { "names no" };
+        format!("`{member}` is {flag}, and the answer {names} {kind} source")
+    });
+    (!known.is_empty()).then(|| Observation::unless(turn.label(), why))
 }

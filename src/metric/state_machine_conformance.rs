@@ -13,8 +13,6 @@ pub(super) const ENTRIES: &[Registered] = &[Registered::rate("state_machine_conf
 fn observe(view: &TrialView<'_>) -> Vec<Observation> {
     // Without a machine there is nothing to conform to: no unit.
     let Some(departures) = view.departures else { return Vec::new() };
-    vec![match departures.first() {
-        None => Observation::success("trial"),
-        Some(first) => Observation::failure("trial", format!("turn {}: {}", first.turn.saturating_add(1), first.what)),
-    }]
+    let why = departures.first().map(|first| format!("turn {}: {}", first.turn.saturating_add(1), first.what));
+    vec![Observation::unless("trial", why)]
 }

@@ -87,18 +87,13 @@ impl StepEfficiency {
         let mut units = Vec::new();
         for turn in view.turns {
             if self == Self::Estimate {
-                let failed = |held: Held| held.err().map(|seen| seen.words);
-                units.extend(estimate(turn).map(|held| Observation::unless(turn.label(), failed(held))));
+                units.extend(estimate(turn).map(|held| Observation::of(turn.label(), held)));
                 continue;
             }
             let Some(optimal) = optimal_steps(view, turn) else { continue };
             units.extend((1..=searches(turn, view.trace)).map(|step| {
-                let unit = format!("{}, search {step}", turn.label());
-                if step <= optimal {
-                    Observation::success(unit)
-                } else {
-                    Observation::failure(unit, format!("the question needs {optimal}"))
-                }
+                let why = (step > optimal).then(|| format!("the question needs {optimal}"));
+                Observation::unless(format!("{}, search {step}", turn.label()), why)
             }));
         }
         units

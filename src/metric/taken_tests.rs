@@ -1,7 +1,7 @@
 //! Tests of usage and cost.
 
-use super::super::sample::{plan, story};
-use super::super::{Check, Patterns, TrialView, expectation, turns::turns};
+use super::super::sample::{plan, story, viewed};
+use super::super::{Check, Patterns, expectation};
 use super::*;
 use crate::plan::VariantSettings;
 use crate::settings::ModelSettings;
@@ -19,23 +19,7 @@ fn checked(expect: &str, turn: &str, change: &Change) -> Vec<Check> {
     let mut trace = story(&plan, 0).turn("q").deliver("x", &[], 1).turn("r").deliver("y", &[], 1).done();
     change(&mut trace);
     plan.mode = Some(trace.evidence.mode).filter(|mode| *mode == Mode::Imported);
-    let trial = plan.trials.iter().next().expect("planned");
-    let (scenario, case) = (&plan.scenarios[0], &plan.scenarios[0].cases[0]);
-    let turns = turns(&case.case, &trace);
-    let view = TrialView {
-        plan: &plan,
-        trial,
-        scenario,
-        case,
-        trace: &trace,
-        turns: &turns,
-        checks: &[],
-        departures: None,
-        grades: &[],
-        passages: &[],
-        facts: &super::super::grounding::FactLookup::default(),
-    };
-    expectation::checks(&view, &Patterns::of(&case.case))
+    viewed(&plan, &trace, |view| expectation::checks(&view, &Patterns::of(&view.case.case)))
 }
 
 fn failing(expect: &str, turn: &str, change: &Change) -> Vec<String> {

@@ -29,12 +29,8 @@ fn observe(view: &TrialView<'_>) -> Vec<Observation> {
         let Some(tenant) = tenants.get(&turn.conversation) else { continue };
         for (number, search) in (1..).zip(turn.searches()) {
             let unit = format!("{}, search {number}", turn.label());
-            units.push(if search.kb_id == *tenant {
-                Observation::success(unit)
-            } else {
-                let note = format!("`{}` searched in `{}`", quote(tenant, 60), quote(&search.kb_id, 60));
-                Observation::failure(unit, note)
-            });
+            let why = || format!("`{}` searched in `{}`", quote(tenant, 60), quote(&search.kb_id, 60));
+            units.push(Observation::unless(unit, (search.kb_id != *tenant).then(why)));
         }
     }
     units

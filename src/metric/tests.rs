@@ -1,37 +1,18 @@
 //! Each metric on scripted traces: what is a unit, a success, and neither.
 
-use super::sample::{Story, plan, story};
-use super::{Metric, Outcome, Patterns, TrialView, catalogue, expectation, grounding, turns::turns};
+use super::sample::{self, Story, plan, story};
+use super::{Metric, Outcome, Patterns, TrialView, expectation};
 use crate::plan::Plan;
-use crate::scenario::resolve_metric;
 use crate::trace::{Account, Mode, Reply, Trace, TurnEnded, TurnOutcome, What};
 
 const ONE: &str = "[{case: a, ask: 'How do I bleed it?', expect: {within: 60s}}]";
 
 /// What `read` says of the trial of `trace`, with its checks.
 fn viewed<T>(metric: &str, plan: &Plan, trace: &Trace, read: impl Fn(&Metric, &TrialView<'_>) -> T) -> T {
-    let metric: Metric =
-        catalogue::resolve(&resolve_metric(metric, &catalogue::entries()).expect("a name")).expect("metric");
-    let trial = plan.trials.iter().find(|trial| trial.id == trace.trial).expect("planned");
-    let scenario = &plan.scenarios[trial.scenario];
-    let case = &scenario.cases[trial.case];
-    let turns = turns(&case.case, trace);
-    let view = TrialView {
-        plan,
-        trial,
-        scenario,
-        case,
-        trace,
-        turns: &turns,
-        checks: &[],
-        departures: None,
-        grades: &[],
-        passages: &[],
-        facts: &grounding::FactLookup::default(),
-    };
-    let checks = expectation::checks(&view, &Patterns::of(&case.case));
-    let view = TrialView { checks: &checks, ..view };
-    read(&metric, &view)
+    sample::viewed(plan, trace, |view| {
+        let checks = expectation::checks(&view, &Patterns::of(&view.case.case));
+        read(&sample::metric(metric), &TrialView { checks: &checks, ..view })
+    })
 }
 
 /// Units of the trial of `trace`: success, failure with its note, or time.

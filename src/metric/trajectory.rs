@@ -164,10 +164,7 @@ impl Trajectory {
             };
             units.extend(seen.into_iter().map(|(unit, held)| {
                 let unit = if unit.is_empty() { turn.label() } else { format!("{}, {unit}", turn.label()) };
-                match held {
-                    Ok(()) => Observation::success(unit),
-                    Err(seen) => Observation::failure(unit, seen.words),
-                }
+                Observation::of(unit, held)
             }));
         }
         units

@@ -11,9 +11,7 @@ pub(super) const ENTRIES: &[Registered] = &[Registered::rate("turn_success_rate"
 .about("Queries that got an answer and not an error.")];
 
 fn observe(view: &TrialView<'_>) -> Vec<Observation> {
-    let unit = |turn: &super::TurnView<'_>| match turn.answer() {
-        Some(_) => Observation::success(turn.label()),
-        None => Observation::failure(turn.label(), turn.ending()),
-    };
+    let unit =
+        |turn: &super::TurnView<'_>| Observation::unless(turn.label(), turn.answer().is_none().then(|| turn.ending()));
     view.turns.iter().map(unit).collect()
 }

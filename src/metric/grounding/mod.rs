@@ -379,10 +379,7 @@ fn observe(view: &TrialView<'_>, by_fact: bool) -> Vec<Observation> {
             units.extend((0..found.supported).map(|_| Observation::failure(turn.label(), "")));
             units.extend(found.unsupported.iter().map(|(_, note)| Observation::occurrence(turn.label(), note)));
         } else {
-            units.push(match found.holds(0) {
-                Ok(()) => Observation::success(turn.label()),
-                Err(seen) => Observation::failure(turn.label(), seen.words),
-            });
+            units.push(Observation::of(turn.label(), found.holds(0)));
         }
     }
     units
