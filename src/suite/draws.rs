@@ -52,10 +52,7 @@ pub(super) fn earlier(
         if open.is_empty() {
             break;
         }
-        let (Ok(before), Some(evaluation)) = (evaluation::read_plan(&folder), evaluated(&folder)) else { continue };
-        if before.hold != plan.hold {
-            continue;
-        }
+        let Some((before, evaluation)) = held_alike(&folder, plan) else { continue };
         let subject = |id: &str| Some(before.subject(&before.trials.at(before.trials.place_of(id)?)?));
         let unmade = |kind: &str| NOTHING_RUN.contains(&kind);
         let groups = evaluation.errors.iter().filter(|group| !unmade(&group.kind));
@@ -103,10 +100,7 @@ pub(super) fn drawn_since(reports: &Path, named: &Path, plan: &Plan) -> BTreeSet
     let mut since = BTreeSet::new();
     let later = live_runs(reports).into_iter();
     for folder in later.take_while(|folder| files::resolved(folder).ok().as_ref() != Some(&named)) {
-        let (Ok(before), Some(evaluation)) = (evaluation::read_plan(&folder), evaluated(&folder)) else { continue };
-        if before.hold != plan.hold {
-            continue;
-        }
+        let Some((before, evaluation)) = held_alike(&folder, plan) else { continue };
         let subject = |plan: &Plan, id: &str| Some(plan.subject(&plan.trials.at(plan.trials.place_of(id)?)?));
         let anew = number(&evaluation).into_iter().filter(|(id, draw)| own.get(id).is_some_and(|first| first < draw));
         since.extend(anew.map(|(id, _)| id).filter(|id| subject(&before, id) == subject(plan, id)));
@@ -116,6 +110,13 @@ pub(super) fn drawn_since(reports: &Path, named: &Path, plan: &Plan) -> BTreeSet
 
 /// Causes of ERROR, as in `run.json`, that mean nothing was drawn.
 const NOTHING_RUN: [&str; 5] = ["lane missing", "cassette miss", "cassette broken", "stopped", "not run"];
+
+/// The plan and the evaluation of a run that held the services which `plan` holds.
+fn held_alike(folder: &Path, plan: &Plan) -> Option<(Plan, Evaluation)> {
+    let before = evaluation::read_plan(folder).ok()?;
+    let evaluation = evaluated(folder)?;
+    (before.hold == plan.hold).then_some((before, evaluation))
+}
 
 fn evaluated(folder: &Path) -> Option<Evaluation> {
     serde_json::from_str(&files::read_to_string(folder.join(trace::RUN)).ok()?).ok()
