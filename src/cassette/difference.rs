@@ -14,6 +14,9 @@ const MOST_NAMES: usize = 8;
 /// Line for texts whose parameters stand in another order.
 pub(super) const IN_ANOTHER_ORDER: &str =
     "  the same parameters in another order: let the agent write them in a fixed order";
+/// Line for the same messages in another order.
+const MESSAGES_IN_ANOTHER_ORDER: &str =
+    "  the same messages in another order: let the agent add the results of parallel calls in the order of the calls";
 
 /// One difference between two requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -240,6 +243,13 @@ fn parameters(layout: &Layout, recorded: &Value, now: &Value) -> Option<Differen
     Some(Difference::new(what, lines))
 }
 
+/// Whether two parts of a conversation hold the same messages; each is found once.
+fn is_reordering(old: &[Value], new: &[Value]) -> bool {
+    let mut left: Vec<&Value> = new.iter().collect();
+    let mut found = |message| left.iter().position(|other| *other == message).map(|at| left.swap_remove(at));
+    old.len() == new.len() && old.iter().all(|message| found(message).is_some())
+}
+
 fn conversation(layout: &Layout, recorded: &[Value], now: &[Value]) -> Vec<Difference> {
     let place = recorded.iter().zip(now).position(|(before, after)| before != after);
     let Some(place) = place else {
@@ -254,11 +264,18 @@ fn conversation(layout: &Layout, recorded: &[Value], now: &[Value]) -> Vec<Diffe
     let (old, new) = (&recorded[place..], &now[place..]);
     let same_end = old.iter().rev().zip(new.iter().rev()).take_while(|(before, after)| before == after).count();
     let (old, new) = (&old[..old.len() - same_end], &new[..new.len() - same_end]);
-    if old.is_empty() || new.is_empty() {
+    let listed = || {
         let lines = [(old, '-'), (new, '+')].into_iter().flat_map(|(messages, sign)| {
             (place..).zip(messages).map(move |(place, message)| format!("{sign} {}", summary(layout, place, message)))
         });
-        return vec![Difference::new("the number of messages", lines.collect())];
+        lines.collect::<Vec<_>>()
+    };
+    if old.is_empty() || new.is_empty() {
+        return vec![Difference::new("the number of messages", listed())];
+    }
+    if is_reordering(old, new) {
+        let lines = listed().into_iter().chain([MESSAGES_IN_ANOTHER_ORDER.to_owned()]);
+        return vec![Difference::new("the order of the messages", lines.collect())];
     }
     let others = old.iter().zip(new).skip(1).filter(|(before, after)| before != after).count();
     let mut found = vec![message(layout, place, (&recorded[place], &now[place]), others)];

@@ -122,6 +122,11 @@ fn messages_that_were_added_or_lost_are_not_told_as_one_that_changed() {
     assert_eq!(told.message, "cassette miss: POST /chat/completions: number of messages changed");
     assert!(told.detail[0].ends_with("only the number of messages differs"), "{told:?}");
     assert_eq!(told.detail[1..3], ["+ message 1 (user): Lost?", "+ message 2 (assistant): Yes."]);
+    let mut turned = base.clone();
+    turned["messages"].as_array_mut().expect("a list").swap(1, 3);
+    let told = miss(&lane(), &turned, 1);
+    assert_eq!(told.message, "cassette miss: POST /chat/completions: order of the messages changed");
+    assert!(told.detail.iter().any(|line| line.contains("the results of parallel calls")), "{told:?}");
     leaked["messages"][5]["content"] = json!("nothing");
     let told = miss(&lane(), &leaked, 1);
     assert!(told.message.ends_with("message 1 (user) and 2 more and the number of messages changed"), "{told:?}");

@@ -15,7 +15,7 @@ static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"error\s+\d+\s*(?:[:(\[{]|$)".to_owned(),
         r"\d{3} (?:client|server) error:".to_owned(),
         // openai's, and httpx's.
-        r"error code: [45]\d\d - \{['\x22]".to_owned(),
+        r"error code: [45]\d\d(?: - \{['\x22]|\s*$)".to_owned(),
         r"(?:client|server) error '[45]\d\d\b[^'\n]*' for url '[^'\n]*'\s*(?:\n|$)".to_owned(),
         format!(r"error\s+(?:while|when|during|in|from|occurred|{acts})\b"),
         r"(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)".to_owned(),
@@ -84,7 +84,7 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"Cannot connect to host \S+:\d+ ssl:".to_owned(),
         r"\('Connection (?:aborted|broken)".to_owned(),
         // Clients of HTTP in Python and JavaScript.
-        r"(?i:connection error\.|request timed out\.|all connection attempts failed|server disconnected without sending a response\.|fetch failed|connection refused|request failed with status code \d{3})\s*$".to_owned(),
+        r"(?i:connection error\.|(?:(?:request|read|connection) )?timed out\.?|all connection attempts failed|server disconnected without sending a response\.|fetch failed|connection refused|request failed with status code \d{3})\s*$".to_owned(),
         r"connect E[A-Z]+ \S+\s*$".to_owned(),
         format!(r"(?i:(?:5\d\d )?(?:{}))\.?\s*$", OF_SERVERS.join("|").replace(" timeout", " time-?out")),
         r"dial (?:tcp|udp|unix)\d?(?:: lookup)? \S+: \S".to_owned(),
@@ -310,7 +310,7 @@ fn is_report(members: &Map<String, Value>) -> bool {
     let alone = |beside: &[&str]| is_alone(members, |name| beside.contains(&name));
     let worded = says_any(members, &WORDS);
     // What frameworks answer by themselves.
-    let words = [text("detail"), text("message")].concat();
+    let words = ["detail", "message"].map(text).concat();
     let is_reason = OF_CLIENTS.contains(&&*words) || OF_SERVERS.iter().any(|one| words.eq_ignore_ascii_case(one));
     let is_code = |name: &str| members.get(name).and_then(Value::as_u64).is_some_and(|code| (400..600).contains(&code));
     let empty = |name: &str| members.get(name).is_some_and(|value| !says_something(value));
@@ -333,7 +333,7 @@ fn is_report(members: &Map<String, Value>) -> bool {
             || alone(&[]) && is_code("code") && (empty("data") || empty("result")))
         || status.contains(' ') && alone(&["status", "time", "usage"])
         || refused && alone(&["status", "data"])
-        || members.len() == 1 && is_reason
+        || is_reason && members.values().filter(|value| says_something(value)).count() == 1
         || is_graphql(members, alone(&["errors", "extensions"]))
 }
 

@@ -50,7 +50,8 @@ fn errors_are_told_from_results() {
     for reason in ["Internal server error", "Not Found", "Forbidden", "Service Unavailable", "Too Many Requests"] {
         for name in ["detail", "message"] {
             let failed = json!({ name: reason });
-            assert_eq!(error(&failed), Some((reason.to_owned(), None)), "{failed}");
+            let beside = json!({ name: reason, "error": "", "data": null });
+            assert_eq!([error(&failed), error(&beside)], [(); 2].map(|()| Some((reason.to_owned(), None))), "{failed}");
         }
     }
     for text in [
@@ -129,6 +130,8 @@ fn errors_are_told_from_results() {
         "504 Gateway Time-out",
         "Connection error.",
         "Request timed out.",
+        "timed out",
+        "Error code: 503",
         "All connection attempts failed",
         "fetch failed",
         "connect ECONNREFUSED 127.0.0.1:9",
@@ -214,6 +217,9 @@ fn what_is_data_is_no_error() {
         json!("Not Found"),
         json!("Forbidden"),
         json!({"message": "Locked"}),
+        json!({"message": "Not Found", "id": "B-1"}),
+        json!("The payment timed out"),
+        json!("Error code: 503 on the display"),
         json!({"message": "not found"}),
         json!({"detail": "Internal server errors are rare."}),
         json!({"id": "T-1", "description": "Internal Server Error"}),
