@@ -18,6 +18,12 @@ pub(super) const IN_ANOTHER_ORDER: &str =
 const MESSAGES_IN_ANOTHER_ORDER: &str =
     "  the same messages in another order: let the agent add the results of parallel calls in the order of the calls";
 
+/// Line for the same tools in another order.
+const TOOLS_IN_ANOTHER_ORDER: &str = "  the same tools in another order: let the agent sort them, as maps of many languages have another order each time";
+/// Line for a text whose words stand in another order.
+const WORDS_IN_ANOTHER_ORDER: &str =
+    "  the same words in another order: let the agent write the items of maps and sets in a fixed order";
+
 /// One difference between two requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
@@ -68,7 +74,7 @@ fn system_prompt(layout: &Layout, recorded: &Value, now: &Value) -> Option<Diffe
     };
     let (before, after) = (words(recorded), words(now));
     if before != after {
-        return Some(Difference::new("the system prompt", changed_words(&before, &after)));
+        return Some(Difference::new("the system prompt", texts(&before, &after)));
     }
     let forms = (system_forms(layout, recorded), system_forms(layout, now));
     let place = (0..forms.0.len().max(forms.1.len())).find(|place| forms.0.get(*place) != forms.1.get(*place))?;
@@ -165,9 +171,20 @@ fn pair(recorded: Option<&Value>, now: Option<&Value>) -> Vec<String> {
             format!("+ {}", printable(after, 200)),
             IN_ANOTHER_ORDER.to_owned(),
         ],
-        (Some(Value::String(before)), Some(Value::String(after))) => changed_words(before, after),
+        (Some(Value::String(before)), Some(Value::String(after))) => texts(before, after),
         _ => vec![format!("- {}", show(recorded)), format!("+ {}", show(now))],
     }
+}
+
+/// The words in which two texts differ, and whether it is their order alone.
+fn texts(before: &str, after: &str) -> Vec<String> {
+    let words = |text: &str| {
+        let mut words: Vec<_> = text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_owned).collect();
+        words.sort_unstable();
+        words
+    };
+    let reordered = (before.len() == after.len() && words(before) == words(after)).then_some(WORDS_IN_ANOTHER_ORDER);
+    changed_words(before, after).into_iter().chain(reordered.map(str::to_owned)).collect()
 }
 
 /// Whether two texts differ in the order of their parameters alone: those of a form, or of the query of a path.
@@ -210,7 +227,7 @@ fn tools(layout: &Layout, recorded: Option<&Value>, now: Option<&Value>) -> Diff
         after.keys().filter(|name| !before.contains_key(*name)).map(|name| format!("+ tool {}", printable(name, 60))),
     );
     if lines.is_empty() {
-        lines.push("  the same tools in another order".to_owned());
+        lines.push(TOOLS_IN_ANOTHER_ORDER.to_owned());
     }
     Difference::new("the tool list", lines)
 }

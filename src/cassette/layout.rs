@@ -18,6 +18,8 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Name of the profile of requests that no dialect decodes: to a declared service, or beside a conversation.
+    pub(crate) const EXACT: &'static str = "exact";
     /// The profile of requests whose answer says nothing: they are passed on and not recorded, and a replay accepts them.
     pub(crate) const NOTICE: Self = Self::plain("notice");
 

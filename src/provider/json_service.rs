@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Matching profile of requests that no dialect decodes: everything counts. Its layout has the positions of all
 /// dialects, because such a request may accompany a conversation, for example to count its tokens.
-pub(crate) static EXACT: Profile = Profile { layout: &EVERY, ..Profile::plain("exact") };
+pub(crate) static EXACT: Profile = Profile { layout: &EVERY, ..Profile::plain(Profile::EXACT) };
 
 static EVERY: Layout = Layout {
     model: Some("/model"),

@@ -4,7 +4,7 @@
 
 mod failure;
 
-pub(crate) use failure::error;
+pub(crate) use failure::{error, is_crash};
 
 use crate::platform::distinct;
 use crate::platform::secrets::MARK;

@@ -105,9 +105,12 @@ impl Checker<'_> {
             let mistake = Mistake::at(at.key("command"), "bad-command", "the program itself cannot be a placeholder");
             self.say(mistake.label("begin with the program: `python agent.py --port {{port}}`"));
         }
-        for (key, given) in
-            [("ready", target.ready.is_some()), ("restart", target.restart.is_some()), ("env", !target.env.is_empty())]
-        {
+        for (key, given) in [
+            ("ready", target.ready.is_some()),
+            ("ready_within", target.ready_within.is_some()),
+            ("restart", target.restart.is_some()),
+            ("env", !target.env.is_empty()),
+        ] {
             if given && !started {
                 let message = format!("`{key}` is about a process that ragcheck starts");
                 let mistake = Mistake::at(at.key(key), "no-command", message).on_key();

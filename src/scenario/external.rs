@@ -1,6 +1,7 @@
 //! Settings of a scenario with `flow: external`.
 
 use super::either::{Either, text_or_list};
+use crate::settings::TimeSpan;
 use crate::trace::{Role, Roles};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
@@ -56,10 +57,13 @@ pub struct AgentTarget {
     /// The URL to which each turn is posted; `{{port}}` in it is the port of the process that `command` started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
-    /// The path that answers a GET with a status below 400 as soon as the process is ready; it has 30 s. Default: the
-    /// process is ready when its port accepts a connection.
+    /// The path that answers a GET with a status below 400 as soon as the process is ready. Default: the process is ready
+    /// when its port accepts a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
+    /// How long the process may take until it is ready, for one that is compiled first. Default: `30s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_within: Option<TimeSpan>,
     /// When the process is restarted. Default: when it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,

@@ -11,17 +11,20 @@ use crate::scenario::{self, Loaded, LoadedScenario};
 use crate::settings::Provider;
 use crate::suite::evaluation::{self, ExaminedTrace, RunEvaluator};
 use crate::suite::recordings;
-use crate::trace::text::{plural, quote};
+use crate::trace::text::{listed, plural, quote};
 use crate::trace::{self, EXTERNAL, TrialEnd};
 use crate::transport::Budget;
 use crate::trial::external::runner::{self, NO_ADDRESS, Runner, RunnerTrial};
 use crate::trial::run::{self, UNJUDGED, folder::Writing};
 use crate::trial::{self, Opened, TrialMode, Variables};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Maximum number of cases listed in a note.
+const NAMED: usize = 20;
 
 /// What a test runner is run with.
 pub(crate) struct ExecOptions<'e> {
@@ -121,6 +124,12 @@ pub(crate) fn exec(folder: &Path, options: &ExecOptions<'_>) -> Result<ExecRun, 
     if !left_out.is_empty() {
         run.notes.push(format!("note: the test runner did not begin {} of the scenario", left_out.join(", ")));
     }
+    let is_usual = matches!(options.scenario, Named::Usual(..));
+    let lost = if is_usual && options.mode == Mode::Replay { recorded_alone(&opened, &plan) } else { Vec::new() };
+    if !lost.is_empty() {
+        let names = listed(lost.iter().map(|name| quote(name, 60)), NAMED);
+        run.notes.push(format!("note: the test runner did not begin cases that are recorded: {names}"));
+    }
     problems.extend(opened.budget.reason().map(str::to_owned));
     Ok(ExecRun { run, failures, problems })
 }
@@ -137,7 +146,7 @@ fn loaded(folder: &Path, options: &ExecOptions<'_>) -> Result<Loaded, SuiteError
             file: "ragcheck exec".to_owned(),
             scenario,
             case_places: Vec::new(),
-            tables: std::collections::BTreeSet::new(),
+            tables: BTreeSet::new(),
             prompts: BTreeMap::new(),
             managed_retrieval: None,
         }];
@@ -200,6 +209,18 @@ fn not_begun(base: &Plan, plan: &Plan) -> Vec<String> {
     };
     let begun = names(plan);
     names(base).into_iter().filter(|name| !begun.contains(name)).collect()
+}
+
+/// Names of recorded cases that are not in the plan.
+fn recorded_alone(opened: &Opened, plan: &Plan) -> Vec<String> {
+    let Some(scenario) = plan.scenarios.first() else { return Vec::new() };
+    let folder = opened.cassettes.join(&scenario.name);
+    let lanes = recordings::cassettes(Path::new(""), std::slice::from_ref(&folder)).unwrap_or_default();
+    let cases = lanes.iter().filter_map(|lane| lane.path.parent()).filter(|case| **case != *folder);
+    let names: BTreeSet<String> =
+        cases.filter_map(|case| Some(case.file_name()?.to_string_lossy().into_owned())).collect();
+    let begun = |name: &String| scenario.cases.iter().any(|case| case.case.case == *name);
+    names.into_iter().filter(|name| !begun(name)).collect()
 }
 
 /// Evaluates the trials, and writes the run folder.

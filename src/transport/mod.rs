@@ -177,7 +177,7 @@ pub struct HttpRequest {
     /// Headers sent by an external agent, names in lower case: they are forwarded only to the live service, and those that hold
     /// keys are secrets.
     pub headers: Vec<(String, String)>,
-    /// The body as an external agent sent it, for a declared service: it may check the bytes.
+    /// The body as an external agent sent it: a service may check the bytes, and JSON has larger numbers than we read.
     pub sent: Option<Bytes>,
     /// When an external agent sent it, since its turn began; `None` if nobody measures turns.
     pub at: Option<Duration>,

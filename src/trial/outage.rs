@@ -69,7 +69,12 @@ pub(super) fn with_outage(trial: Trial<'_>, mut trace: Trace, origin: &Origin) -
     let note = |(outage, how): (&Outage, &str)| {
         format!("the service `{}` {how}: {} from {}", outage.service.as_str(), outage.what, host(outage))
     };
-    let notes: Vec<String> = after.chain(without).map(note).collect();
+    let refused = refused(&trace).into_iter().map(|(service, status)| {
+        let host = host_name(opened, planned, service).unwrap_or_else(|| "an unknown host".to_owned());
+        let service = service.as_str();
+        format!("the service `{service}` refused a request of the agent: HTTP {status} from {host}; is its key right?")
+    });
+    let notes: Vec<String> = after.chain(without).map(note).chain(refused).collect();
     for note in notes {
         if !trace.notes.contains(&note) {
             trace.notes.push(note);
@@ -158,6 +163,22 @@ fn found(trace: &Trace, origin: &Origin) -> FoundOutages {
     }
     found.lasting.extend(open.into_values());
     found
+}
+
+/// Declared services that refused a request of the agent (401, 403) and answered none later in its turn, with the status.
+fn refused(trace: &Trace) -> BTreeMap<Service, u16> {
+    let mut open: BTreeMap<(u32, u32, Service), u16> = BTreeMap::new();
+    for event in &trace.events {
+        for (service, attempt, _) in asked(trace, &event.what) {
+            let place = (event.conversation, event.turn, service);
+            match attempt.status.filter(|_| matches!(service, Service::Declared(_))) {
+                Some(status @ (401 | 403)) => drop(open.insert(place, status)),
+                Some(200..=299) => drop(open.remove(&place)),
+                _ => {}
+            }
+        }
+    }
+    open.into_iter().map(|((.., service), status)| (service, status)).collect()
 }
 
 /// Services that an event called, each with its last attempt and the error text.

@@ -18,6 +18,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Words of a miss whose request differs in the order of its parts alone.
+const SAME_IN_ANOTHER_ORDER: &str = " in another order: let the agent ";
 /// Beginning of the difference of two traces whose steps are the same.
 const ANOTHER_ORDER: &str = "the same requests came in another order";
 
@@ -83,7 +85,8 @@ where
             );
         } else if trial.planned.is_external() {
             let usual = "values that the agent generates per run (dates, ids) are declared in `vars`";
-            detail.extend((!difference.contains(MINTED)).then(|| usual.to_owned()));
+            let is_explained = difference.contains(MINTED) || difference.contains(SAME_IN_ANOTHER_ORDER);
+            detail.extend((!is_explained).then(|| usual.to_owned()));
             let agent = trial.opened.agent(trial.planned);
             detail.extend(agent.filter(|agent| !agent.forgets()).map(|agent| {
                 let remedy = if agent.is_started() {

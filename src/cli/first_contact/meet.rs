@@ -152,7 +152,9 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
             )))
         }
         (None, Some(why)) => Err(Unmet::Agent(format!(
-            "{why}\n`--path` names the path of a turn; the message was sent as one of {}",
+            "{why}\n`--path` names the path of a turn; the message was sent as one of {}, in a JSON body. If the agent reads \
+             a form, write `target.headers: {{content-type: application/x-www-form-urlencoded}}` in a scenario \
+             (docs/how-to/external-agents.md)",
             tried_bodies()
         ))),
         (None, None) => Err(Unmet::Agent(format!(

@@ -43,6 +43,8 @@ pub(super) struct Shown {
     /// Whether they are words of this answer, which another model may not choose.
     pub(super) quoted: bool,
     pub(super) answer: String,
+    /// Whether the answer says that it cannot answer.
+    pub(super) refuses: bool,
 }
 
 /// A YAML scalar in quotes.

@@ -12,6 +12,7 @@ use crate::cli::run::carry_out;
 use crate::cli::score::print;
 use crate::platform::{files, secrets};
 use crate::suite::{Mode, RunOptions, Suite, evaluation};
+use crate::trace::{Trace, TrialEnd, TrialErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,18 +58,30 @@ pub(super) fn record(findings: &Findings, human: bool) -> Result<(PathBuf, Exit)
     };
     let recorded = suite.run(&options)?;
     let exit = Exit::of_code(recorded.evaluated.evaluation.exit_code);
+    let trace = evaluation::read_traces(&recorded.folder)?.next().transpose()?;
+    // A recording that cannot be replayed shows all the same what an answer holds.
+    let is_broken =
+        |trace: &Trace| matches!(&trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::CassetteBroken);
+    let holds = exit == Exit::Passed || trace.as_ref().is_some_and(is_broken);
+    let shown = trace.filter(|_| holds).map(|trace| shown(&trace, findings)).unwrap_or_default();
+    let holds = exit == Exit::Passed || holds && !shown.answer.is_empty();
+    if holds {
+        save_again(SCENARIO, &project::scenario(findings, Some(&shown)))?;
+        save_again(CRITERIA, &project::criteria(findings, Some(&shown)))?;
+    }
     if exit != Exit::Passed {
         print(&recorded.evaluated, detail, &recorded.folder, None);
+        if holds && human {
+            output::result(&asserted(&shown));
+        }
+        let expects =
+            if holds { "" } else { "; it expects only that there is an answer, so write what each must hold" };
         output::remark(&format!(
-            "the recording did not pass: change {SCENARIO} as it says, then `ragcheck run --mode record`{}",
+            "the recording did not pass: change {SCENARIO} as it says, then `ragcheck run --mode record`{}{expects}",
             simulator(findings)
         ));
         return Ok((recorded.folder, exit));
     }
-    let trace = evaluation::read_traces(&recorded.folder)?.next().transpose()?;
-    let shown = trace.map(|trace| shown(&trace, findings)).unwrap_or_default();
-    save_again(SCENARIO, &project::scenario(findings, Some(&shown)))?;
-    save_again(CRITERIA, &project::criteria(findings, Some(&shown)))?;
     let suite = Suite::load(&here, &[], None)?;
     let (done, exit) = carry_out(&suite, &RunOptions::default(), detail, None)?;
     if human {

@@ -9,9 +9,9 @@ use crate::transport::{HttpResponse, Passed, sse};
 use serde_json::Value;
 
 /// Usual names of an answer, the most usual first.
-pub(super) const ANSWERS: [&str; 12] = [
+pub(super) const ANSWERS: [&str; 13] = [
     "answer", "response", "reply", "output", "output_text", "message", "content", "text", "result", "completion",
-    "final_answer", "final_output",
+    "final_answer", "final_output", "token",
 ];
 /// Usual names of a list of sources.
 const SOURCES: [&str; 7] =
@@ -43,11 +43,18 @@ pub(super) fn shape(reply: &HttpResponse, question: &str, passed: &[Passed]) -> 
     let default = |text| Ok(Shape { answer: "/answer".to_owned(), sources: None, kind: "JSON", text });
     let events = sse::is_stream(&reply.headers, &reply.body);
     let body = if events { None } else { lenient_json::read(&reply.body).ok() };
+    let names = ANSWERS.map(|name| format!("/{name}"));
+    // The default comes first: plain text and events of the usual shapes need no pointer.
+    let mut found = names.iter().filter_map(|pointer| Some((pointer, at(pointer).ok()?)));
+    if body.as_ref().is_some_and(Value::is_array)
+        && let Some((pointer, text)) =
+            found.find(|(_, text)| said(passed).iter().any(|said| said.trim() == text.trim()))
+    {
+        return Ok(Shape { answer: pointer.clone(), sources: None, kind: "JSON in pieces", text });
+    }
     let Some(body) = body.filter(|body| !body.is_string()) else {
         let kind = if events { "events" } else { "text" };
-        let names = ANSWERS.map(|name| format!("/{name}"));
-        // The default comes first: plain text and events of the usual shapes need no pointer.
-        let found = names.iter().find_map(|pointer| Some((pointer, at(pointer).ok()?)));
+        let found = found.next();
         let Some((pointer, text)) = found else { return default(at("/answer")?) };
         return Ok(Shape { answer: pointer.clone(), sources: None, kind, text });
     };

@@ -3,6 +3,7 @@
 use super::generated::dates;
 use super::project::{Findings, Shown};
 use crate::metric::contains;
+use crate::trace::refusal::says_that_it_cannot_answer;
 use crate::trace::{ToolCalled, ToolOutcome, Trace, TurnEnded, TurnOutcome, What};
 
 /// Facts of an answer that its expectation names.
@@ -28,7 +29,8 @@ pub(super) fn shown(trace: &Trace, findings: &Findings) -> Shown {
         }
     }
     shown.facts = facts(&shown.answer, &dates());
-    if shown.facts.is_empty() {
+    shown.refuses = says_that_it_cannot_answer(&shown.answer);
+    if shown.facts.is_empty() && !shown.refuses {
         shown.facts.extend(longest_clause(&shown.answer));
         shown.quoted = true;
     }
@@ -61,8 +63,14 @@ pub(super) fn asserted(shown: &Shown) -> String {
     } else {
         ""
     };
+    let refuses = if shown.refuses {
+        "note: the recorded answer says that it cannot answer. If the knowledge has one, see that what the agent searches runs and \
+         holds it, and record again: `ragcheck run --mode record`\n"
+    } else {
+        ""
+    };
     format!(
-        "asserted: {all}{from}\nand in replay, that the agent sends no request that is not recorded\nnot asserted: that the answer is right, \
+        "{refuses}asserted: {all}{from}\nand in replay, that the agent sends no request that is not recorded\nnot asserted: that the answer is right, \
          nor its sources: only you know that\n"
     )
 }

@@ -10,6 +10,7 @@
 
 mod answer;
 mod chains;
+mod cookies;
 mod decoder;
 mod evidence;
 mod groups;

@@ -1,4 +1,5 @@
-//! Reads the answer from an agent's reply, whatever its content type: a JSON document, server-sent events, or text.
+//! Reads the answer from an agent's reply, whatever its content type: a JSON document, server-sent events, JSON objects one a
+//! line or in a list, or text.
 //!
 //! A stream is read by its events. Texts at the answer's pointer, or in the shape of one of the usual clients (Chat
 //! Completions, Responses, Messages, the AI SDK, AG-UI, Mastra), are its pieces; pieces that repeat what came before replace
@@ -6,10 +7,12 @@
 //! is a failed turn, whatever text came before it, and so is one that begins as such a client expects and lacks its end.
 
 use crate::platform::{lenient_json, secrets};
+use crate::provider::tool_result::is_crash;
 use crate::trace::answer::{is_blank, without_reasoning};
 use crate::transport::{HttpResponse, sse};
 use bytes::Bytes;
 use encoding_rs::{Encoding, UTF_8};
+use html_escape::decode_html_entities;
 use serde_json::{Map, Value};
 
 /// Bytes of a reply that a trace holds.
@@ -17,8 +20,11 @@ const LONGEST_REPLY: usize = 256 << 10;
 /// Characters of a reply that a message shows.
 const SHOWN: usize = 120;
 /// Where the usual clients expect the text of an event, by pointers.
-const PIECES: [&str; 6] =
-    ["/choices/0/delta/content", "/choices/0/message/content", "/delta/text", "/delta", "/textDelta", "/payload/text"];
+const PIECES: [&str; 7] = [
+    "/choices/0/delta/content", "/choices/0/message/content", "/delta/text", "/delta", "/textDelta", "/payload/text",
+    // Ollama's.
+    "/message/content",
+];
 /// Types of events with a piece of the text.
 const OF_TEXT: [&str; 4] = ["response.output_text.delta", "text-delta", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK"];
 /// Words in the types of events that hold something else at the same place.
@@ -110,6 +116,10 @@ pub(super) fn document(response: &HttpResponse) -> Value {
 /// # Errors
 /// [`Unread`] if there is no answer.
 pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), Unread> {
+    let printed = String::from_utf8_lossy(&response.body);
+    if is_crash(&printed) {
+        return Err(failed(response, &Told(printed.into_owned())));
+    }
     let pointer = answer.pointer();
     let (text, body) = whole(response, pointer)?;
     let said = without_reasoning(&text);
@@ -125,37 +135,76 @@ pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String
 /// The text of a reply, and its body.
 fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unread> {
     if sse::is_stream(&response.headers, &response.body) {
-        return streamed(&response.body, pointer).map_err(|failure| match failure {
-            Unstreamed::Error(said) => failed(response, &said),
-            Unstreamed::Cut => {
-                let why = "is a stream that ends without the event that marks its end";
-                Unread { lack: Lack::End, ..unread(response, why) }
-            }
-            Unstreamed::Silent { is_whole } => {
-                let lack = if is_whole { Lack::Words } else { Lack::Answer };
-                Unread { lack, ..unread(response, "holds no text in its events") }
-            }
-        });
+        return of_events(response, &response.body, pointer);
     }
     let body = match lenient_json::read(&response.body) {
         Ok(body) => body,
         Err(why) => {
-            let text = plain(response).ok_or_else(|| no_json(response, &why))?;
+            let text = plain(response);
+            if let Some(lines) = std::str::from_utf8(&response.body).ok().and_then(|text| as_events(text.lines())) {
+                let read = of_events(response, &lines, pointer);
+                // A text may consist of such lines.
+                if text.is_none() || read.as_ref().err().is_none_or(|unread| unread.lack != Lack::Answer) {
+                    return read;
+                }
+            }
+            let text = text.ok_or_else(|| no_json(response, &why))?;
             let pieces = ai_sdk_lines(&text).unwrap_or(Ok(text)).map_err(|said| failed(response, &said))?;
             return Ok((pieces, Value::Null));
         }
     };
     let text = match (body.pointer(pointer), &body) {
         (Some(Value::String(text)), _) | (None, Value::String(text)) => text.clone(),
+        (None, Value::Array(items)) => {
+            let items: Vec<String> = items.iter().map(Value::to_string).collect();
+            let events = as_events(items.iter().map(String::as_str));
+            return events.map_or_else(
+                || Err(unread(response, &format!("has no text at {pointer}"))),
+                |events| of_events(response, &events, pointer),
+            );
+        }
         _ => return Err(unread(response, &format!("has no text at {pointer}"))),
     };
     Ok((text, if response.body.len() <= LONGEST_REPLY { body } else { Value::Null }))
+}
+
+/// JSON objects, one a line or in a list, as the events of a stream; `None` for anything else, and for a single one.
+fn as_events<'t>(objects: impl Iterator<Item = &'t str>) -> Option<Vec<u8>> {
+    let (mut events, mut count) = (Vec::new(), 0);
+    for object in objects.map(str::trim).filter(|object| !object.is_empty()) {
+        lenient_json::read(object.as_bytes()).ok().filter(Value::is_object)?;
+        events.extend([b"data: ", object.as_bytes(), b"\n\n"].concat());
+        count += 1;
+    }
+    (count > 1).then_some(events)
+}
+
+/// The text of a stream of events, and its body.
+fn of_events(response: &HttpResponse, events: &[u8], pointer: &str) -> Result<(String, Value), Unread> {
+    streamed(events, pointer).map_err(|failure| match failure {
+        Unstreamed::Error(said) => failed(response, &said),
+        Unstreamed::Cut => {
+            let why = "is a stream that ends without the event that marks its end";
+            Unread { lack: Lack::End, ..unread(response, why) }
+        }
+        Unstreamed::Silent { is_whole } => {
+            let lack = if is_whole { Lack::Words } else { Lack::Answer };
+            Unread { lack, ..unread(response, "holds no text in its events") }
+        }
+    })
 }
 
 /// A body that is text, and not a page; one that says that it is text may be empty.
 fn plain(response: &HttpResponse) -> Option<String> {
     let text = std::str::from_utf8(&response.body).ok()?.trim();
     let kind = response.header("content-type").unwrap_or_default().trim().to_ascii_lowercase();
+    // Many frameworks send a text as `text/html` unless they are told otherwise.
+    if kind.starts_with("text/html") {
+        let begins_tag =
+            |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_alphabetic() || "/!?".contains(letter));
+        let is_marked_up = text.split('<').skip(1).any(begins_tag);
+        return (!text.is_empty() && !is_marked_up).then(|| decode_html_entities(text).into_owned());
+    }
     let said = kind.is_empty() || kind.starts_with("text/plain") || kind.starts_with("text/markdown");
     (said && !(text.is_empty() && kind.is_empty())).then(|| text.to_owned())
 }

@@ -1,6 +1,7 @@
 //! A trial with the agent, turn by turn.
 
 use super::chains::Chains;
+use super::cookies::Cookies;
 use super::probe::{HeldKeyword, Probe, read_back};
 use super::target::{Endpoint, Fill, Reply};
 use super::turn::{Built, Seen, Tracing};
@@ -78,6 +79,7 @@ pub(crate) struct ExternalConversation {
     tenant: Option<String>,
     turns: u32,
     history: Vec<Message>,
+    cookies: Cookies,
 }
 
 /// Calls the endpoint that resets the agent, over `way`.
@@ -109,7 +111,7 @@ impl Session<'_> {
         let tenant = tenant.map(str::to_owned);
         let (session, name) = (name.to_owned(), name.to_owned());
         self.push(self.took, ordinal, 0, What::ConversationStarted { name, session, tenant: tenant.clone() });
-        ExternalConversation { ordinal, tenant, turns: 0, history: Vec::new() }
+        ExternalConversation { ordinal, tenant, turns: 0, history: Vec::new(), cookies: Cookies::default() }
     }
 
     /// Runs one turn, from the user's words to the agent's reply.
@@ -138,11 +140,15 @@ impl Session<'_> {
         if let Some(id) = &self.trace {
             request.headers.push(("traceparent".to_owned(), format!("00-{id}-{parent}-01")));
         }
+        let has_own = request.headers.iter().any(|(name, _)| name == "cookie");
+        let cookies = conversation.cookies.header().filter(|_| !has_own && !self.withhold_history);
+        request.headers.extend(cookies.map(|value| ("cookie".to_owned(), value)));
         if self.silence != Silence::Unchecked {
             self.tap.begin_turn(&self.clock);
         }
         let sent = self.clock.now();
         let reply = self.reply(request).await?;
+        reply.iter().flatten().for_each(|response| conversation.cookies.learn(response));
         let real = self.clock.now().saturating_sub(sent);
         let is_late = matches!(reply, Err((TIMED_OUT, _)));
         if !is_late {

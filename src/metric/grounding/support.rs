@@ -35,7 +35,9 @@ const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "frid
 
 /// What names something and counts nothing: an address, and a member of JSON with its name.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
-    let member = r#""(?P<name>[\w.@-]+)"\s*:\s*(?:"[^"\n]*"|-?[\d.]+)"#;
+    let member = r#""(?P<name>[\w.@$-]+)"\s*:\s*(?:"[^"\n]*"|-?[\d.]+)"#;
+    // Elasticsearch's.
+    let member = format!(r#""hits"\s*:\s*\{{\s*"total"\s*:\s*(?:\{{\s*"value"\s*:\s*)?\d+|{member}"#);
     Regex::new(&format!(r#"\b[a-z][a-z\d+.-]*://[^\s<>)\]"]*|{member}"#)).expect("an expression")
 });
 
@@ -44,7 +46,7 @@ const TECHNICAL: &[&str] = &[
     "id", "ids", "uuid", "guid", "hash", "digest", "etag", "key", "sku", "path", "uri", "url", "file", "filename",
     "page", "pages", "line", "lines", "loc", "row", "chunk", "chunks", "index", "idx", "offset", "position", "rank",
     "score", "scores", "similarity", "relevance", "certainty", "confidence", "token", "tokens", "count", "ms", "took",
-    "elapsed", "processing", "timestamp", "version", "limit", "top", "cursor", "label",
+    "elapsed", "processing", "timestamp", "version", "limit", "top", "cursor", "label", "hits", "found", "dist",
 ];
 
 /// Short words that are no initials.
@@ -324,10 +326,11 @@ fn around<'r>(ranges: &'r [Range<usize>], number: &Quantity) -> Option<&'r Range
     ranges.get(next).filter(|range| range.start <= number.start)
 }
 
-/// Whether the name of a member is a technical one, by its words: `page_label`, `processingTimeMS`.
+/// Whether the name of a member is a technical one, by its words or its first letter: `page_label`, `nbHits`, `_distance`.
 fn is_technical(name: &str) -> bool {
     static WORDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Z]+[a-z]*|[a-z]+").expect("an expression"));
-    WORDS.find_iter(name).any(|word| TECHNICAL.contains(&word.as_str().to_lowercase().as_str()))
+    name.starts_with('_')
+        || WORDS.find_iter(name).any(|word| TECHNICAL.contains(&word.as_str().to_lowercase().as_str()))
 }
 
 /// Whether one word is a form of the other: they begin with `least` equal letters or more, and differ in a short ending (`Brazil`, `Brazilian`).

@@ -17,6 +17,9 @@ const KEYS: [&str; 24] = [
 ];
 /// Minimum length of a value that counts as a key by its name; shorter ones are words and numbers.
 const LEAST_NAMED: usize = 6;
+/// Names that also say what is looked up, `key=order-1042`, and the minimum run of letters and digits of a key there.
+const AMBIGUOUS: [&str; 2] = ["key", "code"];
+const LEAST_AMBIGUOUS: usize = 12;
 /// Minimum run of letters and digits that counts as a key by its form; words and dates between hyphens are shorter.
 const LEAST_UNNAMED: usize = 16;
 
@@ -91,11 +94,24 @@ fn has_key_word(name: &str) -> bool {
     KEYS.contains(&name) || name.split(['-', '_', '.']).any(in_part)
 }
 
-/// By form, or by name if the value is not a word: `token=customer` is an ordinary parameter, `pin=123456` is not.
+/// By form, or by name if the value is not a word: `token=customer` is an ordinary parameter, `pin=123456` is not. An id says
+/// what is asked for, whatever its form.
 fn is_key(name: &str, value: &str) -> bool {
     let has_digit = value.contains(|letter: char| letter.is_ascii_digit());
-    let no_word = (has_digit && value.chars().count() >= LEAST_NAMED) || longest_run(value).is_some();
-    looks_random(value) || has_key_word(name) && no_word
+    let is_long = if AMBIGUOUS.contains(&name) {
+        longest(value).len() >= LEAST_AMBIGUOUS
+    } else {
+        value.chars().count() >= LEAST_NAMED
+    };
+    let no_word = has_digit && is_long || longest_run(value).is_some();
+    looks_random(value) && !is_id(name) || has_key_word(name) && no_word
+}
+
+/// Whether a name is that of an id, in lower case: `doc_id`, `docid`, and `cx`, the engine of Google's search. That of a session
+/// lets in whoever has it.
+fn is_id(name: &str) -> bool {
+    let is_secret = ["sess", "sid", "auth", "access", "secret"].iter().any(|word| name.contains(word));
+    name == "cx" || name.ends_with("id") && !is_secret
 }
 
 /// Whether a value has a long run of letters and digits, as keys do, and words and dates between hyphens do not.
@@ -108,8 +124,12 @@ pub(super) fn looks_random(value: &str) -> bool {
 
 /// The longest run of letters and digits, if it is long enough for a key.
 fn longest_run(value: &str) -> Option<&str> {
-    let longest = value.split(|letter: char| !letter.is_ascii_alphanumeric()).max_by_key(|part| part.len());
-    longest.filter(|part| part.len() >= LEAST_UNNAMED)
+    Some(longest(value)).filter(|part| part.len() >= LEAST_UNNAMED)
+}
+
+fn longest(value: &str) -> &str {
+    let parts = value.split(|letter: char| !letter.is_ascii_alphanumeric());
+    parts.max_by_key(|part| part.len()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -157,6 +177,7 @@ mod tests {
             "/x?api-version=2024-02-15-preview&model=gpt-4o-mini-2024-07-18",
             "/x?alt=sse&timeout=30&lang=en&token=&tokens=30",
             "/x?q=how+long+is+the+warranty",
+            "/x?code=DE12345&key=order-1042&doc_id=5f1d7f0e8c2b4a0017a3b1c2&cx=0123456789abcdef0",
             "/x?session=customer&keyword=warranty&author=hemingway&country_code=DE12345&max_tokens=1000000&token=customer",
             "/x?user=department-42-warranty&deployment-id=gpt-4o-mini-2024-07-18&session=conversation1&beta",
         ] {

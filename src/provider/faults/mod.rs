@@ -227,7 +227,7 @@ impl Faults {
         if !changed {
             return request;
         }
-        HttpRequest { body: dialect.encode_again(&asked, None).into(), ..request }
+        HttpRequest { body: dialect.encode_again(&asked, None).into(), sent: None, ..request }
     }
 }
 

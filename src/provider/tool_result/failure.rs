@@ -69,13 +69,14 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let members = members.copied().collect::<Vec<_>>().join("|");
     let xml = r"(?i:<\?xml\b[^>]*>\s*)?";
     let go = r"(?:dial|read|write|proxyconnect) (?:tcp|udp|unix)|(?:unexpected )?EOF\s*$|context (?:deadline exceeded|canceled)|net/http: |http2?: |tls: |x509: |remote error: |unsupported protocol|stopped after \d+ redirects";
+    // What was tried, as Go puts it before the cause.
+    let tried = r"(?-u:[\w ,'-]{1,60}: ){0,3}";
     let forms = [
         r"\*\* \([\w.]+(?:Error|Exception)\)\s+[^*\s]".to_owned(),
         r"\{:error, %[\w.]+(?:Error|Exception)\{[^\n]*\}\}\s*$".to_owned(),
-        r"(?:PHP )?Fatal error:\s+Uncaught \S".to_owned(),
-        r"#<(?:[\w:]*Errno::\w+|[\w:]*(?:Error|Exception))(?:: [^\n]*)?>\s*$".to_owned(),
-        r"thread '[^'\n]*'(?: \(\d+\))? panicked at \S".to_owned(),
         r"curl: \(\d+\) \S".to_owned(),
+        r"(?:\w+: )?line \d+: \S+: command not found\s*$".to_owned(),
+        r"jq: error \(at ".to_owned(),
         // Python's exceptions of a connection.
         r"(?:<urlopen error )?\[(?:Errno -?|WinError )\d+\] [A-Z][\w ',()-]{2,120}(?:: '[^'\n]*')?>?\s*$".to_owned(),
         r"<urlopen error [^\n]*>\s*$".to_owned(),
@@ -84,11 +85,14 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"Cannot connect to host \S+:\d+ ssl:".to_owned(),
         r"\('Connection (?:aborted|broken)".to_owned(),
         // Clients of HTTP in Python and JavaScript.
-        r"(?i:connection error\.|(?:(?:request|read|connection) )?timed out\.?|all connection attempts failed|server disconnected without sending a response\.|fetch failed|connection refused|request failed with status code \d{3})\s*$".to_owned(),
+        r"(?i:connection error\.|(?:(?:request|read|connection) )?timed out\.?|all connection attempts failed|server disconnected without sending a response\.|fetch failed|connection refused|execution expired|request failed with status code \d{3})\s*$".to_owned(),
         r"connect E[A-Z]+ \S+\s*$".to_owned(),
         format!(r"(?i:(?:5\d\d )?(?:{}))\.?\s*$", OF_SERVERS.join("|").replace(" timeout", " time-?out")),
-        r"dial (?:tcp|udp|unix)\d?(?:: lookup)? \S+: \S".to_owned(),
-        format!(r#"(?:Get|Post|Put|Patch|Delete|Head) "https?://[^"\s]+": (?:{go})"#),
+        format!(r"{tried}(?:{})", OF_CLIENTS_ERRORS.join("|")),
+        format!(r#"{tried}(?:Get|Post|Put|Patch|Delete|Head) "https?://[^"\s]+": (?:{go})"#),
+        // Spring's.
+        format!(r"[45]\d\d (?i:{}|{}): (?:\x22|\[no body\])", OF_SERVERS.join("|"), OF_CLIENTS.join("|")),
+        CRASHES.join("|"),
         format!(
             r"{xml}<(?i:error)\b[^<>]*>(?:\s*[^<\s]+\s+[^<\s][^<]*|(?:\s*(?i:<(?:{members})\b[^<>]*(?:/>|>[^<]*</\w+>)))+\s*)</(?i:error)>\s*$"
         ),
@@ -97,6 +101,39 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ];
     Regex::new(&format!(r"^\s*(?:{})", forms.join("|"))).ok()
 });
+/// How programs end that nobody catches: of Python, Java, Go, Rust, Ruby and PHP.
+const CRASHES: [&str; 7] = [
+    r"Traceback \(most recent call last\):\s",
+    r"Exception in thread \x22[^\x22\n]*\x22 (?:[a-z][\w$]*\.)+[A-Z]",
+    r"(?s:panic: .*?\n\s*goroutine \d+ \[)",
+    r"thread '[^'\n]*'(?: \(\d+\))? panicked at \S",
+    r"\S+:\d+:in [`'][^'\n]+': [^\n]*\((?:\w+::)*[A-Z]\w*\)",
+    r"(?:PHP )?(?:Fatal|Parse) error:\s+(?:Uncaught|syntax error|Allowed memory|Maximum execution)\b",
+    r"<br />\s*<b>(?:Fatal|Parse) error</b>:\s",
+];
+/// How clients of other languages say that a request or a statement failed: after a name, or what was tried.
+const OF_CLIENTS_ERRORS: [&str; 16] = [
+    // Java and Spring.
+    r"(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\s*$",
+    r"I/O error on [A-Z]+ request for \x22",
+    // Go.
+    r"dial (?:tcp|udp|unix)\d?(?:: lookup)? \S+: \S",
+    r"rpc error: code = [A-Z]\w+ desc = ",
+    r"runtime error: (?:index|slice|invalid|integer|makeslice)\b",
+    r"json: cannot unmarshal \w+ into Go ",
+    r"unexpected status(?: code)?:? [45]\d\d\b",
+    // Ruby.
+    r"#<[\w:]*(?:Errno::\w+|Error|Exception|ConnectionFailed)\b[^\n]*>\s*$",
+    r"(?:\w+::)+(?:\w*Error|\w*Exception|ConnectionFailed): \S",
+    r"Failed to open TCP connection to \S+ \(",
+    r"the server responded with status [45]\d\d\b",
+    r"undefined (?:local variable or )?method [`'][^'\n]+' for (?:nil|an instance of|#<)",
+    // PHP, and curl within it.
+    r"(?:cURL error \d+: |Failed to connect to \S+ port \d+ after \d+ ms: )",
+    r"(?:Client|Server) error: `[A-Z]+ [^`\n]+` resulted in a `[45]\d\d",
+    r"SQLSTATE\[\w+\]",
+    r"(?:(?:(?:PHP )?Warning:|<br />\s*<b>Warning</b>:)\s+)?\w+\([^)\n]*\): Failed to open stream: ",
+];
 /// What a document says that explains such an error.
 static DISCUSSES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let says =
@@ -202,6 +239,17 @@ fn wrapped(members: &Map<String, Value>) -> Option<&Value> {
 /// Whether an object is a block of text, as MCP and models have them.
 fn is_text(block: &Map<String, Value>) -> bool {
     block.get("type").is_some_and(|kind| kind == "text")
+}
+
+/// Whether a reply is what a program prints that nobody caught an error of, or ends with PHP's report of one.
+pub(crate) fn is_crash(text: &str) -> bool {
+    static BEGINS: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(&format!(r"^\s*(?:{})", CRASHES.join("|"))).ok());
+    static ENDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?ms)^(?:<br />\s*<b>)?(?:PHP )?(?:Fatal|Parse) error(?:</b>)?:\s.* on line (?:<b>)?\d+(?:</b>\s*<br />)?\s*\z").ok()
+    });
+    let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
+    is(&BEGINS) && !is(&DISCUSSES) || is(&ENDS)
 }
 
 /// An object that a text holds as JSON.

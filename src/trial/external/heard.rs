@@ -43,11 +43,10 @@ impl Heard<'_> {
             (TrialErrorKind::ProxyRefused, stray.to_string(), vec![detail.to_owned()])
         } else if let [first, others @ ..] = self.refused {
             let mut detail: Vec<String> = others.iter().map(ToString::to_string).collect();
-            detail.push(
-                "nobody answered that request, so the trial says nothing about the agent; where a refusal does not \
-                 matter, name the path in `target.may_refuse`"
-                    .to_owned(),
-            );
+            detail.push(format!(
+                "nobody answered that request, so the trial says nothing about the agent{}",
+                first.remedy()
+            ));
             (TrialErrorKind::ProxyRefused, first.to_string(), detail)
         } else if *end == TrialEnd::Completed && self.asked.completions == 0 && !self.asks_nothing {
             let (message, detail) = if self.of_ended > 0 && self.by_runner {

@@ -1,5 +1,6 @@
 //! Resolved settings of an external agent, and how its turns are timed.
 
+use super::agents::START_LIMIT;
 use super::services::AgentServices;
 use crate::cassette::LocalTimes;
 use crate::flow::external::{AnswerAt, Endpoint, Pace, Settings, Target, Words};
@@ -69,6 +70,8 @@ pub(in crate::trial) struct ExternalSetup {
     probe: Option<AgentProbe>,
     /// Path that answers when a process is ready.
     pub(super) ready: Option<String>,
+    /// How long the process may take until it is ready.
+    pub(super) ready_within: Duration,
     /// Whether each trial has a process of its own.
     pub(super) restarts: bool,
     /// Variant settings for the services behind the proxy.
@@ -142,6 +145,7 @@ impl ExternalSetup {
             reset: agent.reset.as_ref().map(|reset| reset.http.clone()),
             probe: agent.probe.clone(),
             ready: target.ready.clone(),
+            ready_within: target.ready_within.as_deref().copied().unwrap_or(START_LIMIT),
             restarts: target.restart.is_some(),
             services: AgentServices::of(agent, &declared, project),
             hosts: agent.proxy_hosts.clone(),

@@ -315,9 +315,7 @@ impl Beginning<'_> {
 fn problem(passed: &[Passed], refused: &[Refused], replayed: bool) -> Option<Box<TrialError>> {
     if let [first, others @ ..] = refused {
         let mut detail: Vec<String> = others.iter().map(ToString::to_string).collect();
-        let remedy =
-            "nobody answered that request; where a refusal does not matter, name the path in `target.may_refuse`";
-        detail.push(remedy.to_owned());
+        detail.push(format!("nobody answered that request{}", first.remedy()));
         return Some(error(TrialErrorKind::ProxyRefused, &format!("{WHEN}, {first}"), detail));
     }
     let missed = passed.iter().find_map(|one| match &one.result {

@@ -56,14 +56,27 @@ impl Refused {
         Self { method: head.method.to_string(), target: shown(&target), why }
     }
 
-    /// A connection that carries no HTTP/1 request: TLS, or anything else.
-    pub(super) fn connection(tls: bool) -> Self {
-        let why = if tls {
-            "opened a TLS connection to the proxy, which speaks plain HTTP: its base URL must begin with `http://`"
-        } else {
-            "sent the proxy something that is no HTTP/1.1 request"
+    /// A connection that carries no HTTP/1 request and begins with `first`: TLS, HTTP/2, or anything else.
+    pub(super) fn connection(first: &[u8]) -> Self {
+        let why = match first {
+            [TLS_HANDSHAKE, ..] => {
+                "opened a TLS connection to the proxy, which speaks plain HTTP: its base URL must begin with `http://`"
+            }
+            [b'P', b'R', b'I', ..] => {
+                "spoke HTTP/2 without TLS to the proxy, as gRPC clients do, which no recording holds: give that client the \
+                 address of its server, and declare no service for it; the server then has to run in a replay, too"
+            }
+            _ => "sent the proxy something that is no HTTP/1.1 request",
         };
         Self { method: String::new(), target: String::new(), why: why.to_owned() }
+    }
+
+    /// What lets a trial go on all the same; empty if nothing does.
+    pub(crate) fn remedy(&self) -> &'static str {
+        if self.target.is_empty() {
+            return "";
+        }
+        "; where a refusal does not matter, name the path in `target.may_refuse`"
     }
 
     /// Whether one of these patterns names it: a path in which `*` stands for any text of a segment.
@@ -80,6 +93,12 @@ impl fmt::Display for Refused {
         write!(formatter, "your agent asked {} {}, {}", self.method, self.target, self.why)
     }
 }
+
+/// Why a request for a ranking is refused: no provider of a model serves it.
+const RERANKS: &str = "which no model serves: declare the reranker, `services: {rerank: {http: https://api.cohere.com, env: \
+                       CO_API_URL}}`; for `init`, start the agent with its address, --agent 'env CO_API_URL=https://api.cohere.com COMMAND'";
+/// First byte of a TLS connection.
+pub(super) const TLS_HANDSHAKE: u8 = 0x16;
 
 /// Why a request is not handed on.
 pub(super) struct Refusal {
@@ -127,6 +146,9 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<
     let found = route::route(mounts, (method, path), query, &head.headers);
     let found = found.ok_or_else(|| {
         let others = route::methods(mounts, path, &head.headers);
+        if others.is_empty() && path.ends_with("/rerank") {
+            return Refusal::new(StatusCode::NOT_FOUND, "ragcheck_unknown_path", RERANKS.to_owned());
+        }
         if others.is_empty() {
             let why = format!("which is not served; served: {}", route::served(mounts));
             return Refusal::new(StatusCode::NOT_FOUND, "ragcheck_unknown_path", why);
@@ -157,8 +179,9 @@ pub(super) fn admit_local(head: &Parts, hosts: &[String]) -> Result<(), Refusal>
     })
 }
 
-/// The JSON body of a request, decompressed where `headers` name a compression; null where it has none. That of a declared
-/// service may be anything, and its bytes are kept, unless `content_type` gets another boundary.
+/// The JSON body of a request, decompressed where `headers` name a compression, and its bytes: a service gets its numbers as
+/// the agent wrote them. Null where it has none. That of a declared service may be anything, and its bytes are kept unless
+/// `content_type` gets another boundary.
 pub(super) async fn read_body(
     body: Body,
     route: &Route,
@@ -199,7 +222,7 @@ pub(super) async fn read_body(
         serde_json::from_slice(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
     match transport::broken_conversation(route.api.profile().layout, &body) {
         Some(why) => Err(invalid(format!("whose conversation cannot be sent: {why}"))),
-        None => Ok((body, None)),
+        None => Ok((body, Some(bytes.into()))),
     }
 }
 

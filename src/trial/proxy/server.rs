@@ -1,6 +1,6 @@
 //! The listener: one address, and behind it the transports of the trials that are running.
 
-use super::admission::{Refusal, Refused, admit, admit_local, is_read, read_body};
+use super::admission::{Refusal, Refused, TLS_HANDSHAKE, admit, admit_local, is_read, read_body};
 use super::desk::{Desk, Requests, Whose};
 use super::refusal::{failed, refusal};
 use super::relayed::{Answer, LEFT_OUT, begun, relayed, sent};
@@ -33,8 +33,6 @@ const OF_THE_CONNECTION: [&str; 8] =
     ["host", "accept-encoding", "content-type", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(200);
-/// First byte of a TLS connection.
-const TLS_HANDSHAKE: u8 = 0x16;
 /// Why a request without a trace id is refused while trials run side by side.
 pub(super) const UNTRACED: &str = "without the `traceparent` of a trial that is running, while trials ran side by side";
 
@@ -135,7 +133,10 @@ impl Drop for Serving {
 /// tell from a failure of its provider.
 #[expect(clippy::disallowed_methods, reason = "a connection is a task of its own")]
 async fn accept(listener: tokio::net::TcpListener, routes: axum::Router, slot: Slot) {
+    // They end with this task: a client that keeps its connection would otherwise go on asking a proxy that is gone.
+    let mut connections = tokio::task::JoinSet::new();
     loop {
+        while connections.try_join_next().is_some() {}
         let Ok((stream, _)) = listener.accept().await else {
             // The process is out of sockets; requests until it has one say so.
             RealClock::start().sleep(PAUSE).await;
@@ -145,16 +146,16 @@ async fn accept(listener: tokio::net::TcpListener, routes: axum::Router, slot: S
         // up to 40 ms late. A socket that cannot be told so serves all the same.
         let _ = stream.set_nodelay(true);
         let (routes, slot) = (routes.clone(), Arc::clone(&slot));
-        tokio::spawn(async move {
-            let mut first = [0];
+        connections.spawn(async move {
+            let mut first = [0; 3];
             let peeked = stream.peek(&mut first).await;
-            if peeked.is_ok() && first == [TLS_HANDSHAKE] {
-                return lock(&slot).note_connection(Refused::connection(true));
+            if peeked.is_ok() && first[0] == TLS_HANDSHAKE {
+                return lock(&slot).note_connection(Refused::connection(&first));
             }
             let service = TowerToHyperService::new(routes);
             let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
             if served.is_err_and(|why| why.is_parse()) {
-                lock(&slot).note_connection(Refused::connection(false));
+                lock(&slot).note_connection(Refused::connection(&first));
             }
         });
     }

@@ -224,7 +224,7 @@ fn each_turn_says_in_which_mode_it_runs_and_the_first_replay_names_the_tools_tha
     assert_eq!(desk.modes(), ["record", "replay"], "what was recorded is replayed at once");
     let first = desk.run("replay");
     assert_eq!(desk.modes(), ["replay"]);
-    let told = "the agent's own tools ran for real: retrieve_documents";
+    let told = "the agent's own tools ran for real, but for those of recorded MCP servers: retrieve_documents";
     assert!(
         plain(&first.stderr).contains(told) && plain(&first.stderr).contains("x-ragcheck-mode: replay"),
         "{}",

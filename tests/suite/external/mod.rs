@@ -11,6 +11,7 @@ mod clients;
 mod desk;
 mod faulty;
 mod first_contact;
+mod forms;
 mod four_systems;
 mod held;
 mod lost_retry;

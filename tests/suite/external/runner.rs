@@ -558,10 +558,15 @@ fn without_a_scenario_every_client_is_served_and_each_case_has_the_rules_that_al
         {"do": "begin", "case": "frost", "body": {"name": "frost", "question": "Is there frost?"}},
         ask("", "Is there frost?"), end("frost"),
     ]);
-    bench.exec(&["--mode", "record"], &steps).expect_code(0);
+    let mut more = steps.clone();
+    let thaw = [begin("thaw"), ask("", "Is there frost tomorrow?"), end("thaw")];
+    more.as_array_mut().expect("steps").extend(thaw);
+    bench.exec(&["--mode", "record"], &more).expect_code(0);
     bench.simulator = None;
     let replayed = bench.exec(&[], &steps);
     replayed.expect_code(0);
+    let lost = "the test runner did not begin cases that are recorded: thaw";
+    assert!(replayed.stderr.contains(lost), "{}", replayed.stderr);
     for mount in ["/model/v1\"", "/anthropic\"", "/google\"", "/search\""] {
         assert!(replayed.stdout.contains(mount), "{mount}: {}", replayed.stdout);
     }

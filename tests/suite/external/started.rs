@@ -39,6 +39,7 @@ fn runs_as_an_agent() {
         }
         "lines" => lines(more),
         "faulty" => super::faulty::agent(port, more),
+        "forms" => super::forms::agent(port),
         "broken-tools" => super::broken_tools::agent(more),
         "orders" => super::poisoned::agent(more),
         "bytes" => super::bytes::agent(),
@@ -625,6 +626,7 @@ fn replies_of_other_kinds_are_read_and_set_up_mistakes_are_errors() {
     for (kind, reply, words) in [
         ("text/plain", "200 It is 60 months.", "1 trial: 1 PASS"),
         ("text/event-stream", "200 data: {\"answer\": \"It is 60 months.\"}\n\n", "1 trial: 1 PASS"),
+        ("text/html", "200 It is 60 months.", "1 trial: 1 PASS"),
         ("text/html", "200 <html>Sign in", "it begins with: <html>Sign in"),
         ("application/json", "401 {}", "asks for authentication (HTTP 401)"),
         ("application/json", "302 {}", "redirects"),

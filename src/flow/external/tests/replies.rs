@@ -22,10 +22,17 @@ fn json_plain_text_and_streams_of_the_usual_shapes_are_read() {
         ("application/json", r#"{"answer":"It is 60 months."}"#),
         ("application/json", r#""It is 60 months.""#),
         ("text/plain; charset=utf-8", "It is 60 months.\n"),
+        ("text/html; charset=UTF-8", "It is 60&#32;months."),
         (
             "text/plain; charset=utf-8",
             "f:{\"messageId\":\"m\"}\n0:\"It is \"\n0:\"60 months.\"\nd:{\"finishReason\":\"stop\"}\n",
         ),
+        ("application/x-ndjson", "{\"answer\":\"It is \"}\n{\"answer\":\"60 months.\"}\n{\"done\":true}\n"),
+        (
+            "application/x-ndjson",
+            "{\"message\":{\"content\":\"It is \"}}\n{\"message\":{\"content\":\"60 months.\"}}\n",
+        ),
+        ("application/json", "[{\"answer\":\"It is \"},{\"answer\":\"60 months.\"}]"),
         ("text/event-stream", "data: It is\n\ndata:  60 months.\n\n"),
         ("text/event-stream", "data: \"It is \"\n\ndata: \"60 months.\"\n\n"),
         ("text/event-stream", "data: {\"answer\":\"It is \"}\n\ndata: {\"answer\":\"60 months.\"}\n\ndata: [DONE]\n\n"),
@@ -164,6 +171,24 @@ fn a_stream_that_begins_as_a_usual_client_expects_lacks_its_end_or_its_words() {
     }
     let relayed = r#"{"choices":[{"delta":{"content":"60 months"},"finish_reason":null}]}"#;
     assert_eq!(text("text/event-stream", &stream(&[relayed])), "60 months", "its last chunk has no text");
+}
+
+#[test]
+fn what_a_program_prints_that_crashed_is_no_answer() {
+    let page = "<br />\n<b>Fatal error</b>:  Uncaught Error: Call to undefined function foo() in /app/index.php:36\nStack trace:\n#0 {main}\n  thrown in <b>/app/index.php</b> on line <b>36</b><br />\n";
+    for (kind, body) in [
+        ("text/html; charset=UTF-8", page.to_owned()),
+        ("text/plain", format!("It is 60 months.{page}").replace("<br />\n", "\n<br />\n")),
+        ("application/json", format!("{{\"answer\":\"It is 60 months.\"}}\n{page}")),
+        ("text/plain", "PHP Fatal error:  Uncaught Error: no index in /app/a.php on line 3\n".to_owned()),
+        ("text/plain", "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'a'".to_owned()),
+    ] {
+        let read = answer(kind, &body, &AnswerAt::Pointer("/answer".into()));
+        assert_eq!(read.expect_err("is an error").lack, Lack::Success, "{body}");
+    }
+    for fine in ["A fatal error: what now? See the log on line 3 of the page.", "If x < 3, it is < 5."] {
+        assert_eq!(text("text/html", fine), fine);
+    }
 }
 
 #[test]

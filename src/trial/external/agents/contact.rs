@@ -1,7 +1,7 @@
 //! A conversation with an agent of which nothing is known yet: it is started or running, and its requests are seen.
 
 use super::environment;
-use super::process::{self, NoContact, Process, Start};
+use super::process::{self, NoContact, Process, START_LIMIT, Start};
 use crate::flow::external::in_utf8;
 use crate::platform::clock::{Clock, RealClock, timeout};
 use crate::platform::lock::lock;
@@ -60,6 +60,7 @@ impl Contact {
             serves: server,
             fixed_port: None,
             ready: None,
+            within: START_LIMIT,
             ipv6: true,
             replied: Arc::default(),
             clock: &clock,

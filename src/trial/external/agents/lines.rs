@@ -22,6 +22,11 @@ const LONGEST_LINE: u64 = 16 << 20;
 /// How long a line that follows a reply may take to arrive.
 const STRAGGLES: Duration = Duration::from_millis(2);
 
+/// Where loggers write how serious a record is.
+const LEVEL: [&str; 5] = ["level", "levelname", "severity", "log.level", "lvl"];
+/// What they write there and no answer does: how serious something is may be part of one.
+const LEVELS: [&str; 3] = ["trace", "debug", "info"];
+
 /// Both ends of a process.
 pub(super) struct Pipes {
     stdin: ChildStdin,
@@ -74,7 +79,11 @@ fn is_reply(line: &[u8]) -> bool {
         Some(b'{') => match serde_json::from_slice::<BTreeMap<Cow<'_, str>, serde_json::Value>>(line) {
             Ok(members) => {
                 let has = |names: &[&str]| names.iter().any(|name| members.contains_key(*name));
-                !(has(&["level", "levelname", "severity"]) && has(&["time", "timestamp", "asctime", "ts"]))
+                let names_level = LEVEL
+                    .iter()
+                    .filter_map(|name| members.get(*name)?.as_str())
+                    .any(|level| LEVELS.iter().any(|known| level.eq_ignore_ascii_case(known)));
+                !(names_level || has(&LEVEL) && has(&["time", "timestamp", "asctime", "ts", "@timestamp"]))
             }
             Err(_) => line.trim_ascii_start()[1..].trim_ascii_start().first() == Some(&b'"'),
         },
@@ -160,6 +169,7 @@ mod tests {
             "[1]",
             "\"yes\"",
             "{\"level\": \"beginner\", \"answer\": \"yes\"}",
+            "{\"severity\": \"critical\", \"answer\": \"yes\"}",
         ] {
             assert!(is_reply(line.as_bytes()), "{line}");
         }
@@ -172,6 +182,8 @@ mod tests {
             "{broken",
             "{'role': 'user', 'content': 'printed by a library'}",
             "{\"level\":30,\"time\":1795000000000,\"pid\":1,\"msg\":\"asked\"}",
+            "{\"level\":\"INFO\",\"message\":\"model said: yes\"}",
+            "{\"@timestamp\":\"2026-11-24T20:00:00Z\",\"log.level\":\"warn\",\"message\":\"asked\"}",
             "{\"event\": \"asked\", \"level\": \"info\", \"timestamp\": \"2026-11-24T20:00:00Z\"}",
         ] {
             assert!(!is_reply(line.as_bytes()), "{line}");

@@ -15,7 +15,7 @@ mod turnstile;
 pub(crate) use contact::Contact;
 pub(super) use mark::Mark;
 pub(crate) use process::NoContact;
-pub(super) use process::Process;
+pub(super) use process::{Process, START_LIMIT};
 pub(crate) use turnstile::Place;
 
 use super::setup::ExternalSetup;
@@ -241,6 +241,7 @@ impl Agents {
             serves: setup.http.is_some(),
             fixed_port,
             ready: setup.ready.as_deref(),
+            within: setup.ready_within,
             ipv6: setup.http.as_deref().is_some_and(|url| {
                 let url = reqwest::Url::parse(&url.replace(PORT, "1")).ok();
                 url.as_ref().and_then(reqwest::Url::host_str).is_some_and(process::reaches_ipv6)

@@ -23,9 +23,10 @@ use tokio::process::{Child, Command};
 /// Remedy for a process that listens elsewhere.
 const READS_PORT: &str = "does it read the variable PORT? If not, pass `{{port}}` in the command";
 /// Remedy for a process that needs longer.
-const STILL_STARTS: &str = "If it is only slow to start, let fewer start at a time (`run --jobs 1`)";
-/// How long a process may take until it is ready.
-const START_LIMIT: Duration = Duration::from_secs(30);
+const STILL_STARTS: &str = "If it is only slow to start, build it first and name the program, give it longer \
+                            (`target.ready_within`), or let fewer start at a time (`run --jobs 1`)";
+/// How long a process may take until it is ready, unless the scenario says.
+pub(in crate::trial::external) const START_LIMIT: Duration = Duration::from_secs(30);
 /// Interval between two looks at a starting process.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a process may take before another port that it names counts as its own: it may name those of its services first.
@@ -51,6 +52,8 @@ pub(super) struct Start<'s> {
     pub(super) fixed_port: Option<u16>,
     /// Path that answers when it is ready.
     pub(super) ready: Option<&'s str>,
+    /// How long it may take until it is ready.
+    pub(super) within: Duration,
     /// Whether its turns reach `[::1]`, where a server at `localhost` may listen alone.
     pub(super) ipv6: bool,
     /// Whether a process of this kind has replied to a turn.
@@ -145,16 +148,16 @@ impl Process {
             mark,
         };
         match &process.lines {
-            Some(lines) => process.reads(lines).await?,
-            None => process.address = process.ready(start.ready, start.ipv6).await?,
+            Some(lines) => process.reads(lines, start.within).await?,
+            None => process.address = process.ready(start.ready, start.within, start.ipv6).await?,
         }
         Ok(process)
     }
 
     /// Waits until it reads its standard input: what it does before belongs to its start, not to a turn.
-    async fn reads(&self, lines: &LineTransport) -> Result<(), NoContact> {
+    async fn reads(&self, lines: &LineTransport, within: Duration) -> Result<(), NoContact> {
         lines.announce().await;
-        let until = self.clock.now() + START_LIMIT;
+        let until = self.clock.now() + within;
         // The limit of the turn says more than that of the start where the process takes longer.
         while !lines.is_read().await && self.clock.now() < until {
             self.still_runs().await?;
@@ -173,12 +176,12 @@ impl Process {
     }
 
     /// Waits until it is ready; returns where it listens.
-    async fn ready(&self, path: Option<&str>, ipv6: bool) -> Result<SocketAddr, NoContact> {
+    async fn ready(&self, path: Option<&str>, within: Duration, ipv6: bool) -> Result<SocketAddr, NoContact> {
         let command = &self.command;
         // Another part of the process may have installed the provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = path.and_then(|_| reqwest::Client::builder().no_proxy().build().ok());
-        let until = self.clock.now() + START_LIMIT;
+        let until = self.clock.now() + within;
         let (mut alone, mut elsewhere) = (None, self.clock.now() + ELSEWHERE);
         loop {
             let listening = self.listening().await;
@@ -197,7 +200,7 @@ impl Process {
             let listening = listening.filter(|address| ipv6 || address.is_ipv4());
             let up = match path.zip(client.as_ref()) {
                 Some((path, client)) if listening.is_some() => {
-                    let asked = client.get(format!("http://{address}{path}")).timeout(START_LIMIT).send();
+                    let asked = client.get(format!("http://{address}{path}")).timeout(within).send();
                     let answer = timeout(&*self.clock, until.saturating_sub(self.clock.now()), asked).await;
                     answer.is_ok_and(|answer| answer.is_ok_and(|answer| answer.status().as_u16() < 400))
                 }
@@ -224,7 +227,7 @@ impl Process {
                     || format!("nothing listens at {address}{named}; {READS_PORT}. {STILL_STARTS}"),
                     |path| format!("GET {path} at {address} does not answer with a status below 400"),
                 );
-                let seconds = START_LIMIT.as_secs();
+                let seconds = within.as_secs_f64();
                 let message = format!("the agent was not ready within {seconds} s: `{command}`; {what}");
                 return Err(NoContact { message, lines: self.output.last_lines(), ended_well: false });
             }
