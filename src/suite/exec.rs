@@ -108,6 +108,8 @@ pub(crate) fn exec(folder: &Path, options: &ExecOptions<'_>) -> Result<ExecRun, 
     plan.mode = Some(if options.mode == Mode::Live { trace::Mode::Live } else { trace::Mode::Replay });
     plan.typed = Some(plan::Typed { exec: Some(options.again.clone()), ..plan::Typed::default() });
     let left_out = not_begun(&base, &plan);
+    let is_usual = matches!(options.scenario, Named::Usual(..));
+    let lost = if is_usual && options.mode == Mode::Replay { recorded_alone(&opened, &plan) } else { Vec::new() };
     if loaded.partial || !left_out.is_empty() {
         let cases = !left_out.is_empty();
         let by = if cases { "the cases that the test runner began".to_owned() } else { String::new() };
@@ -124,8 +126,6 @@ pub(crate) fn exec(folder: &Path, options: &ExecOptions<'_>) -> Result<ExecRun, 
     if !left_out.is_empty() {
         run.notes.push(format!("note: the test runner did not begin {} of the scenario", left_out.join(", ")));
     }
-    let is_usual = matches!(options.scenario, Named::Usual(..));
-    let lost = if is_usual && options.mode == Mode::Replay { recorded_alone(&opened, &plan) } else { Vec::new() };
     if !lost.is_empty() {
         let names = listed(lost.iter().map(|name| quote(name, 60)), NAMED);
         run.notes.push(format!("note: the test runner did not begin cases that are recorded: {names}"));

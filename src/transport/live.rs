@@ -253,7 +253,8 @@ impl LiveTransport {
         let arrivals = request.stream.as_ref().map(|_| (self.clock.as_ref(), start));
         let own = reqwest::Url::parse(&target.base_url).ok().filter(|_| declared);
         let relay = request.relay.as_ref();
-        let read = read(call, arrivals, (request.stream.as_ref(), relay), own.as_ref());
+        let sets_cookies = request.service == Service::Agent;
+        let read = read(call, arrivals, (request.stream.as_ref(), relay), (own.as_ref(), sets_cookies));
         match timeout(self.clock.as_ref(), target.timeout, read).await {
             Err(_) => Err(TransportError::Timeout { after: target.timeout }),
             Ok(Err(error)) => Err(TransportError::Connection {
@@ -337,12 +338,13 @@ enum ReadError {
 }
 
 /// Sends a request and reads the response to its end; `arrivals` is the clock and start time for the arrival of chunks,
-/// `end` the end of a stream, `relay` takes it as it comes, `own` is the base URL of a declared service.
+/// `end` the end of a stream, `relay` takes it as it comes, `own` is the base URL of a declared service; cookies of others are
+/// left out unless it `sets_cookies`.
 async fn read(
     call: reqwest::RequestBuilder,
     arrivals: Option<(&dyn Clock, Duration)>,
     (end, relay): (Option<&StreamEnd>, Option<&Relay>),
-    own: Option<&reqwest::Url>,
+    (own, sets_cookies): (Option<&reqwest::Url>, bool),
 ) -> Result<HttpResponse, ReadError> {
     let mut response = call.send().await.map_err(|error| ReadError::Broken(chain(&error.without_url())))?;
     let status = response.status().as_u16();
@@ -361,7 +363,10 @@ async fn read(
             None => headers.extend(to.as_ref().and_then(host).map(|host| (REDIRECT_HEADER.to_owned(), host))),
         }
     }
-    headers = headers.into_iter().filter_map(|(name, value)| with_own_addresses(name, value, own)).collect();
+    let kept = |(name, value): (String, String)| {
+        if sets_cookies && name == "set-cookie" { Some((name, value)) } else { with_own_addresses(name, value, own) }
+    };
+    headers = headers.into_iter().filter_map(kept).collect();
     if response.content_length().is_some_and(|length| length > LONGEST_BODY as u64) {
         return Err(ReadError::TooLong);
     }

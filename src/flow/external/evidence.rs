@@ -53,15 +53,34 @@ fn as_passage(source: &Value, told: &[String]) -> Value {
     passage
 }
 
-/// What a prompt shows beside the first of the names: from the beginning of its line to the next empty line. The end says
-/// that it may be a part of the passage.
+/// What a prompt shows beside the first of the names: the passage below it if the name stands in a head, else from the
+/// beginning of its line to the next empty line. The end says then that it may be a part of the passage.
 fn beside(names: &[String], told: &[String]) -> Option<String> {
     told.iter().find_map(|text| {
         let at = names.iter().find_map(|name| places_alone(name, text).next())?;
         let from = text[..at].rfind('\n').map_or(0, |end| end + 1);
         let rest = &text[from..];
-        Some(plain(&rest[..rest.find("\n\n").unwrap_or(rest.len())]) + "…")
+        below_head(&text[..from], rest).or_else(|| Some(plain(&rest[..rest.find("\n\n").unwrap_or(rest.len())]) + "…"))
     })
+}
+
+/// The passage below a head of `name: value` lines and an empty line, as LlamaIndex writes it, up to the head of the next one
+/// or a line of dashes; `None` where no such end tells how far it goes.
+fn below_head(before: &str, text: &str) -> Option<String> {
+    let (head, rest) = text.split_once("\n\n")?;
+    let is_name =
+        |name: &str| name.len() <= 40 && name.chars().all(|letter| letter.is_alphanumeric() || "_- ".contains(letter));
+    let member = |line: &str| line.split_once(": ").map(|(name, _)| name.to_owned()).filter(|name| is_name(name));
+    let mut names = head.lines().map(member).collect::<Option<Vec<String>>>()?;
+    names.extend(before.lines().rev().map_while(member));
+    let ends = |line: &&str| {
+        member(line).is_some_and(|name| names.contains(&name))
+            || line.len() >= 10 && line.bytes().all(|byte| byte == b'-')
+    };
+    let passage: Vec<&str> = rest.lines().take_while(|line| !ends(line)).collect();
+    let whole = rest.lines().nth(passage.len()).is_some();
+    let passage = plain(&passage.join(" "));
+    (whole && !passage.is_empty()).then_some(passage)
 }
 
 /// The numbers of a text, as their digits without zeros in front.
@@ -136,6 +155,20 @@ mod tests {
         for nothing in [json!([other]), json!(["1"]), json!(["anual.md"]), json!([]), Value::Null] {
             assert_eq!(told(&nothing, PROMPT), None, "{nothing}");
         }
+    }
+
+    #[test]
+    fn a_name_in_a_head_has_the_passage_below_it_up_to_the_next_head_or_a_line_of_dashes() {
+        let prompt = "Context information is below.\n---------------------\npage_label: 2\nfile_name: refunds.md\n\nA battery can be \
+                      returned.\n\nWithin 30 days: yes.\n\npage_label: 1\nfile_name: warranty.md\n\nIt lasts 24 months.\n\
+                      ---------------------\nQuery: How long?";
+        let shown = |name: &str, text: &str| Some(Retrieved::Shown(json!([{"id": name, "text": text}])));
+        let refunds = "A battery can be returned. Within 30 days: yes.";
+        assert_eq!(told(&json!(["refunds.md"]), prompt), shown("refunds.md", refunds));
+        assert_eq!(told(&json!(["warranty.md"]), prompt), shown("warranty.md", "It lasts 24 months."));
+        let behind = "Content: It lasts 24 months.\nSource: warranty.md\n\nContent: Free for 30 days.\nSource: refunds.md\n\nQuestion: How long?";
+        assert_eq!(told(&json!(["warranty.md"]), behind), shown("warranty.md", "Source: warranty.md…"));
+        assert_eq!(told(&json!(["refunds.md"]), behind), shown("refunds.md", "Source: refunds.md…"));
     }
 
     #[test]

@@ -150,7 +150,13 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<
             return Refusal::new(StatusCode::NOT_FOUND, "ragcheck_unknown_path", RERANKS.to_owned());
         }
         if others.is_empty() {
-            let why = format!("which is not served; served: {}", route::served(mounts));
+            let why = match route::lost_mount(mounts, path) {
+                Some(known) => format!(
+                    "which is below none of the base URLs here ({known}): a client that takes a host and a port leaves out the path \
+                     of its base URL"
+                ),
+                None => format!("which is not served; served: {}", route::served(mounts)),
+            };
             return Refusal::new(StatusCode::NOT_FOUND, "ragcheck_unknown_path", why);
         }
         let why = format!("which is not served by this method; served there: {}", others.join(", "));

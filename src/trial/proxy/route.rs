@@ -161,6 +161,14 @@ pub(super) fn served(mounts: &[Mount]) -> String {
     TABLE.iter().map(shown).chain(declared).collect::<Vec<_>>().join(", ")
 }
 
+/// The mounts, if a path is below none of them.
+pub(super) fn lost_mount(mounts: &[Mount], path: &str) -> Option<String> {
+    let own = ["model", "search"].into_iter().chain(mounts.iter().map(|mount| mount.service.as_str()));
+    let own: Vec<&str> = own.collect();
+    let first = path.split('/').nth(1).unwrap_or_default();
+    (!own.contains(&first)).then(|| own.iter().map(|name| format!("/{name}")).collect::<Vec<_>>().join(", "))
+}
+
 /// Whether a path fits a pattern: segment by segment, `*` in a segment for any text, without a trailing slash.
 pub(super) fn fits(pattern: &str, path: &str) -> bool {
     let (pattern, path) = (pattern.trim_end_matches('/').split('/'), path.trim_end_matches('/').split('/'));

@@ -210,7 +210,7 @@ fn a_tool_that_was_offered_and_not_called_did_not_run() {
     stage.run(&["--mode", "record", "--only", "warranty"]);
     let replayed = stage.run(&["--only", "warranty"]);
     let told = "a replay answers for model, search service and declared services (shelf) alone; beside that, the agent's own \
-                tools ran for real: final_answer, search_docs. Each turn";
+                tools ran for real, but for those of recorded MCP servers: final_answer, search_docs. Each turn";
     assert!(plain(&replayed.stderr).contains(told), "{}", replayed.stderr);
 }
 
