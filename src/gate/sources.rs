@@ -1,7 +1,7 @@
 //! Sources of a figure: replayed, live or imported, from which services, and when.
 
 use super::Source;
-use crate::trace::{ASKED_NOBODY, Evidence, Mode};
+use crate::trace::{ASKED_NOBODY, EDITED, Evidence, Mode};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The sources of some trials.
@@ -71,7 +71,10 @@ impl Sources {
             // Services without a name have the model of each request.
             if model.is_empty() { said } else { format!("{said} (model {})", crate::trace::text::quote(model, 80)) }
         };
-        self.found.iter().map(entry).collect()
+        let mut entries: Vec<String> = self.found.iter().map(entry).collect();
+        // Lists of many are cut off at their end.
+        entries.sort_by_key(|entry| !entry.contains(EDITED));
+        entries
     }
 }
 
@@ -93,7 +96,9 @@ pub(crate) fn day_of(evidence: &str) -> &str {
 
 fn say(mode: Mode, from: &str, dates: &BTreeSet<&str>) -> String {
     let unasked = from == ASKED_NOBODY;
-    let from = crate::trace::text::quote(from, 80);
+    // A long name is shortened, and not what marks it.
+    let (name, mark) = from.strip_suffix(EDITED).map_or((from, ""), |name| (name.trim_end(), EDITED));
+    let from = [crate::trace::text::quote(name, 80).as_str(), mark].join(" ").trim_end().to_owned();
     if mode != Mode::Replay {
         return if unasked { format!("{mode}, no service was asked") } else { format!("{mode}, from {from}") };
     }
@@ -127,6 +132,19 @@ mod tests {
         let mut live = Sources::default();
         live.add(&evidence(Mode::Live, ASKED_NOBODY, None));
         assert_eq!(live.line(), "LIVE, no service was asked");
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_its_mark_stays_and_comes_first() {
+        let long = "openai gpt-6-luna, organisation acme-research-production, region eu-west-1, deployment blue 0 1";
+        let mut sources = Sources::default();
+        sources.add(&evidence(Mode::Replay, "a simulator", None));
+        sources.add(&evidence(Mode::Replay, &format!("{long} {EDITED}"), None));
+        let said = "… (edited by hand) on an unknown date";
+        assert!(sources.entries()[0].contains(said) && sources.line().contains(said), "{}", sources.line());
+        assert!(
+            of_trial(&evidence(Mode::Replay, &format!("m {EDITED}"), None)).contains(" from m (edited by hand) on ")
+        );
     }
 
     #[test]

@@ -241,16 +241,23 @@ pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnosti
     for (trial, ..) in read.iter().filter(|(.., edited)| *edited) {
         edited.entry(trial.scenario).or_default().push(&trial.id);
     }
+    let starts = start_lanes(&plan, &folder_of(loaded, cassettes));
+    let starts: Vec<_> = starts.iter().map(|lane| (lane, lane.recording(&loaded.root))).collect();
+    for (lane, read) in &starts {
+        if read.as_ref().is_ok_and(|cassette| cassette.as_ref().is_some_and(|cassette| cassette.edited)) {
+            edited.entry(lane.scenario).or_default().push(&lane.name);
+        }
+    }
     errors.extend(edited.into_iter().map(|(scenario, lanes)| {
         let (recordings, were) = (plural(lanes.len(), "recording"), were(lanes.len()));
         let message = format!("{recordings} {were} edited by hand, that of {} first", lanes[0]);
         Diagnostic::note("edited-recording", &plan.scenarios[scenario].file, message)
             .with_help("a verdict on it says so; what the service really answers only a new recording shows")
     }));
-    errors.extend(start_lanes(&plan, &folder_of(loaded, cassettes)).into_iter().filter_map(|lane| {
+    errors.extend(starts.into_iter().filter_map(|(lane, read)| {
         let file = &plan.scenarios[lane.scenario].file;
         let help = format!("fix it, or record it again: ragcheck run {file} --mode record");
-        let problem = match lane.recording(&loaded.root) {
+        let problem = match read {
             Ok(cassette) => {
                 let problem = cassette?.requests().into_iter().find_map(|request| request.problem)?;
                 return Some(

@@ -8,7 +8,7 @@ use crate::knowledge::FoundPassages;
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::platform::secrets::Redactor;
 use crate::provider::observed;
-use crate::trace::{NamedPassage, Trace, TrialEnd, TrialError, TrialErrorKind};
+use crate::trace::{EDITED, NamedPassage, Trace, TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{ReplayTransport, Service, Transport, Turns};
 use crate::trial::hold::HeldLane;
 use crate::trial::outage::{Origin, ending, with_outage};
@@ -126,6 +126,11 @@ impl Work<'_> {
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
         let (mut trace, passages) = self.named(ran.trace, &ran.found, &redactor);
         trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
+        // What the process was told at its start may be in every answer.
+        let from = &mut trace.evidence.recorded_from;
+        if !from.ends_with(EDITED) && self.trial.opened.agents.has_edited_start(self.trial).await {
+            *from = format!("{from} {EDITED}");
+        }
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let answered = trace.end == TrialEnd::Completed && heard::failure(&trace.events).is_none();
         if answered && !self.case.asks_nothing {

@@ -146,6 +146,14 @@ impl Starts {
         let _ = self.resumed_since.set(since);
     }
 
+    /// Whether the process of a trial was answered by a recording that was edited by hand.
+    pub(super) async fn is_edited(&self, trial: Trial<'_>) -> bool {
+        let key = (trial.planned.scenario, trial.planned.lane.variant.clone());
+        let known = lock(&self.known).get(&key).map(Arc::clone);
+        let Some(known) = known else { return false };
+        known.lock().await.lane.as_ref().is_some_and(|lane| lane.edited)
+    }
+
     /// Exchanges of lanes `start` that no process asked for, as messages.
     pub(super) fn unused(&self) -> Vec<String> {
         let known = lock(&self.known);

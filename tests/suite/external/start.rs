@@ -184,7 +184,7 @@ fn a_service_that_fails_at_the_start_is_an_outage_and_nothing_is_written() {
 }
 
 #[test]
-fn a_recorded_start_is_listed_checked_and_an_orphan_only_without_its_variant() {
+fn a_recorded_start_is_listed_and_checked_an_edited_one_is_marked_and_an_orphan_only_without_its_variant() {
     let shelf = Shelf::open("200 OK");
     let stage = with_shelf("starting", TARGET, &shelf);
     passed(&run(&stage, &["--mode", "record"]), "3 trials: 3 PASS");
@@ -216,6 +216,21 @@ fn a_recorded_start_is_listed_checked_and_an_orphan_only_without_its_variant() {
     for command in ["rekey", "scan"] {
         stage.project.run(&["cassette", command, LANE]).expect_code(0);
     }
-    let replayed = run(&stage, &[]);
-    passed(&replayed, "3 trials: 3 PASS");
+    let replay = || {
+        let replayed = run(&stage, &["--jobs", "2"]);
+        passed(&replayed, "3 trials: 3 PASS");
+        let summary = stage.project.run(&["report", "--to", "markdown"]).stdout;
+        [replayed.stdout, summary].map(|said| said.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    for said in replay() {
+        assert!(!said.contains("edited by hand"), "{said}");
+    }
+    stage.project.write(LANE, &text.replacen("took_us: ", "took_us: 1", 1));
+    for said in replay() {
+        assert!(said.contains("edited by hand"), "every trial was answered by it: {said}");
+    }
+    let criteria = stage.project.read("reports/latest/trials.csv");
+    assert_eq!(criteria.matches("(edited by hand)").count(), 3, "{criteria}");
+    let checked = check().stdout;
+    assert!(checked.contains("1 recording was edited by hand, that of agent/external.base.start first"), "{checked}");
 }

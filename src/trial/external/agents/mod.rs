@@ -143,6 +143,11 @@ impl Agents {
         self.starts.resume(since);
     }
 
+    /// Whether the agent of a trial was answered at its start by a recording that was edited by hand.
+    pub(super) async fn has_edited_start(&self, trial: Trial<'_>) -> bool {
+        self.starts.is_edited(trial).await
+    }
+
     /// Recorded exchanges of starts that no process asked for, as messages.
     pub(crate) fn unused(&self) -> Vec<String> {
         self.starts.unused()
