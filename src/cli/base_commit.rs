@@ -15,11 +15,11 @@ const SHOWN: usize = 12;
 const SETTINGS: [&str; 4] =
     ["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null", "diff.external="];
 
-/// The recordings at the named commit.
+/// The recordings at the named commit, and whether `baseline` is as it was there.
 ///
 /// # Errors
 /// If git is not installed, the project or its recordings are not in a checkout, or the commit is unknown.
-pub(super) fn base_commit(named: &str, loaded: &Loaded) -> Result<BaseCommit, Problem> {
+pub(super) fn base_commit(named: &str, loaded: &Loaded, baseline: Option<&Path>) -> Result<BaseCommit, Problem> {
     let (root, cassettes) = (&loaded.root, &loaded.project.cassettes);
     let commit = format!("{named}^{{commit}}");
     let hash =
@@ -37,15 +37,44 @@ pub(super) fn base_commit(named: &str, loaded: &Loaded) -> Result<BaseCommit, Pr
         ))
     })?;
     let pathspec = if folder.is_empty() { "." } else { folder.trim_end_matches('/') };
-    let there = git(top, &["ls-tree", "-r", "-z", "--name-only", hash, "--", pathspec]);
-    let there = there.map_err(|why| unknown(named, &why))?;
-    let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=none", "--no-relative"];
-    let changed = git(top, &[&diff[..], &["--name-only", "-z", hash, "--", pathspec]].concat());
-    let changed = changed.map_err(|why| unknown(named, &why))?;
-    let changed: BTreeSet<&str> = changed.split('\0').collect();
-    let below = |file: &str| file.strip_prefix(&folder).filter(|file| !file.is_empty()).map(str::to_owned);
-    let same = there.split('\0').filter(|file| !changed.contains(file)).filter_map(below).collect();
-    Ok(BaseCommit { name: hash.chars().take(SHOWN).collect(), same })
+    let at_base = |pathspec: &str| Files::at(top, hash, pathspec).map_err(|why| unknown(named, &why));
+    let Files { there, changed } = at_base(pathspec)?;
+    let below = |file: &String| file.strip_prefix(&folder).filter(|file| !file.is_empty()).map(str::to_owned);
+    let is_deleted = |file: &&String| changed.contains(*file) && top.join(file).symlink_metadata().is_err();
+    let mut base = BaseCommit {
+        name: hash.chars().take(SHOWN).collect(),
+        same: there.difference(&changed).filter_map(below).collect(),
+        deleted: there.iter().filter(is_deleted).filter_map(below).collect(),
+        baseline: String::new(),
+    };
+    // A link that leads to another file of the commit is a change as well.
+    let paths = baseline.into_iter().flat_map(|file| [std::path::absolute(file), file.canonicalize()]).flatten();
+    let paths = paths.filter_map(|path| Some(path.strip_prefix(top).ok()?.to_str()?.replace('\\', "/")));
+    for path in paths.filter(|path| !path.is_empty()) {
+        let Files { there, changed } = at_base(&path)?;
+        if there.is_empty() || !changed.is_empty() {
+            base.baseline = path;
+        }
+    }
+    Ok(base)
+}
+
+/// Files at a commit, by their paths from the top of the repository.
+struct Files {
+    there: BTreeSet<String>,
+    /// Those that differ in the checkout.
+    changed: BTreeSet<String>,
+}
+
+impl Files {
+    fn at(top: &Path, hash: &str, pathspec: &str) -> Result<Self, GitError> {
+        let diff =
+            ["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=none", "--no-relative"];
+        let there = git(top, &["ls-tree", "-r", "-z", "--name-only", hash, "--", pathspec])?;
+        let changed = git(top, &[&diff[..], &["--name-only", "-z", hash, "--", pathspec]].concat())?;
+        let each = |names: &str| names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        Ok(Self { there: each(&there), changed: each(&changed) })
+    }
 }
 
 /// A folder of the project at `project` as a path from the top of the repository, without `.` and `..`, with `/` at its

@@ -102,16 +102,16 @@ impl Side {
         }
         let text =
             files::read_text_within(&path, Bound::BaselineSize).map_err(|why| format!("{}: {why}", path.display()))?;
-        let summary = Summary::parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
-        match trace::sealed(&text) {
-            trace::Seal::Whole => {}
-            trace::Seal::Edited => {
-                output::remark(&format!("note: {} was EDITED BY HAND after it was saved", path.display()));
+        let mut summary = Summary::parse(&text).map_err(|why| format!("{}: {why}", path.display()))?;
+        summary.doubt = match trace::sealed(&text) {
+            trace::Seal::Whole => String::new(),
+            trace::Seal::Edited => format!("{} was EDITED BY HAND after it was saved", path.display()),
+            trace::Seal::None => {
+                format!("{} has no digest: an older ragcheck saved it, or it was EDITED BY HAND", path.display())
             }
-            trace::Seal::None => output::remark(&format!(
-                "note: {} has no digest: an older ragcheck saved it, or it was edited by hand; save it again",
-                path.display()
-            )),
+        };
+        if !summary.doubt.is_empty() {
+            output::remark(&format!("note: {}", summary.doubt));
         }
         Ok(Some(Self { summary, folder: None, variant_of: None, linked: None }))
     }
@@ -162,6 +162,9 @@ pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
     }
     let a = Side::read(&older, None)?;
     let b = newer.as_deref().map(|named| Side::read(named, Some(trace::COMPARISON_HTML))).transpose()?;
+    for side in std::iter::once(&a).chain(&b) {
+        as_saved(&side.summary, &given.comparing)?;
+    }
     let saved = given.save.as_ref().map(|file| save(&b.as_ref().unwrap_or(&a).summary, file)).transpose()?;
     if let Some(b) = b {
         return Ok(conclude(&a, &b, &given.comparing, given.format, true)?.0);
@@ -314,12 +317,27 @@ fn pass(cases: usize) -> String {
     if cases == 1 { "1 case passes".to_owned() } else { format!("{cases} cases pass") }
 }
 
-/// Refuses a comparison that cannot show a difference, before it costs a request: a baseline with too few cases, or
-/// with too few repetitions to detect a flip against a live run.
+/// Refuses a baseline file that may not be as it was saved, if it alone is to decide the exit code.
+///
+/// # Errors
+/// Says how to make it anew.
+fn as_saved(base: &Summary, comparing: &Comparing) -> Result<(), Problem> {
+    if comparing.fail_on.is_none() || base.doubt.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::Words(format!(
+        "--fail-on: {}, and it would decide the exit code: save it again with `ragcheck compare RUN --save FILE`",
+        base.doubt
+    )))
+}
+
+/// Refuses a comparison that cannot show a difference, before it costs a request: a baseline that was edited by hand or has
+/// too few cases, or too few repetitions to detect a flip against a live run.
 ///
 /// # Errors
 /// States the number that would suffice.
 pub(super) fn possible(base: &Summary, comparing: &Comparing, live: bool) -> Result<(), Problem> {
+    as_saved(base, comparing)?;
     let cases: BTreeSet<(&str, &str)> =
         base.cases.iter().filter(|case| case.trials > 0).map(|case| (&*case.scenario, &*case.case)).collect();
     let fewest = base.cases.iter().map(|case| case.trials).filter(|trials| *trials > 0).min().unwrap_or(0);

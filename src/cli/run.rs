@@ -104,7 +104,9 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         let (plan, _) = suite.plan(&selection(&given.select), given.select.seed)?;
         compare::repeated(&plan)?;
     }
-    let base = given.base_commit.as_ref().map(|named| base_commit(named, suite.loaded())).transpose()?;
+    let file = given.baseline.as_ref().map(|named| named.rsplit_once('@').map_or(named.as_str(), |(run, _)| run));
+    let file = given.baseline.iter().map(String::as_str).chain(file).map(Path::new).find(|file| file.exists());
+    let base = given.base_commit.as_ref().map(|named| base_commit(named, suite.loaded(), file)).transpose()?;
     let hold = (!given.hold.is_empty() || given.from.is_some()).then(|| Hold {
         services: given.hold.clone(),
         on_new: given.on_new,

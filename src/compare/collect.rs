@@ -246,6 +246,7 @@ impl<'p> Collector<'p> {
             cases,
             stopped: stopped.map(|(stopping, passes)| StoppedEarly { passes, max: stopping.max_passes }),
             part: part.to_owned(),
+            doubt: String::new(),
             gates: Some(self.plan.scenarios.iter().map(gates_on_cases).collect()),
         }
     }

@@ -125,6 +125,9 @@ pub struct Side {
     /// Describes how the run is partial; empty for a complete one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
+    /// Why a baseline file may not be as it was saved, such as an edit by hand; empty for any other side.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub doubt: String,
     /// Source of its evidence.
     pub evidence: String,
     /// Number of trials that could be run.

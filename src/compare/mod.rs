@@ -125,7 +125,8 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
         _ => judged::tested(a, b, &pairing.pairs, seed(a, b), &mut notes),
     };
     notes.extend(held::split(&pairing.pairs));
-    let dropped = sentences::dropped(&pairing, sentences::names_of(a, b));
+    let doubts = [a, b].into_iter().map(|side| side.doubt.clone()).filter(|doubt| !doubt.is_empty());
+    let dropped: Vec<String> = doubts.chain(sentences::dropped(&pairing, sentences::names_of(a, b))).collect();
     let parts = sentences::parts(a, b);
     let part = if parts.is_empty() { String::new() } else { format!("PART ({}): ", parts.join("; ")) };
     let first = dropped.iter().fold(part, |first, dropped| format!("{first}{dropped}; "));
@@ -212,6 +213,7 @@ fn side(summary: &Summary) -> Side {
     Side {
         label: summary.label.clone(),
         part: summary.part.clone(),
+        doubt: summary.doubt.clone(),
         evidence: sentences::evidence(summary),
         trials: summary.trials(),
         errors: summary.errors(),

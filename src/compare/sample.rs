@@ -77,5 +77,6 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
         cases: figures.collect(),
         stopped: None,
         part: String::new(),
+        doubt: String::new(),
     }
 }

@@ -37,6 +37,9 @@ pub(crate) struct Summary {
     /// How the gates on its cases are judged, in words, by scenario; `None` in a baseline file of an older build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<BTreeMap<String, String>>,
+    /// Why a baseline file may not be as it was saved; empty for any other side.
+    #[serde(skip)]
+    pub doubt: String,
 }
 
 /// The format of a baseline file, whose other members may be those of another version.

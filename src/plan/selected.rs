@@ -46,8 +46,11 @@ pub struct Part {
 pub struct ChangedRecordings {
     /// The commit, as an abbreviated hash.
     pub base: String,
-    /// The trials that replay them, then stopping designs and gradings by the names of their files.
+    /// The trials that replay them, then stopping designs, gradings and shared prompts by the names of their files.
     pub trials: Vec<String>,
+    /// The baseline of the run, if it differs from that of the commit or is not there.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub baseline: String,
 }
 
 impl ChangedRecordings {
@@ -57,10 +60,15 @@ impl ChangedRecordings {
     /// Warns of recordings that differ from those of the base and may have been edited.
     pub(crate) fn words(&self) -> String {
         let base = quote(&self.base, 40);
+        let baseline = match self.baseline.as_str() {
+            "" => String::new(),
+            file => format!("; the baseline {} CHANGED since {base}", quote(file, 200)),
+        };
         if self.trials.is_empty() {
-            return format!("every recording is as it was at {base}");
+            return format!("every recording is as it was at {base}{baseline}");
         }
         let named = listed(self.trials.iter().map(|trial| quote(trial, 200)), Self::NAMED);
-        format!("{} CHANGED since {base}: {named}", count(self.trials.len() as u64, "recording", "recordings"))
+        let recordings = count(self.trials.len() as u64, "recording", "recordings");
+        format!("{recordings} CHANGED since {base}: {named}{baseline}")
     }
 }

@@ -34,6 +34,10 @@ pub struct BaseCommit {
     pub name: String,
     /// Files that are unchanged since that commit, relative to the recordings folder, with forward slashes.
     pub same: BTreeSet<String>,
+    /// Files of that commit that are not there any more, named in the same way.
+    pub deleted: BTreeSet<String>,
+    /// The baseline of the run, if it differs from that of the commit or is not there; else empty.
+    pub baseline: String,
 }
 
 /// Options of a run; the default replays every trial into the project's reports folder.

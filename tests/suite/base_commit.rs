@@ -45,6 +45,48 @@ fn a_changed_recording_beside_the_project_is_named() {
 }
 
 #[test]
+fn what_was_deleted_is_named_and_so_is_a_baseline_that_changed_or_is_new() {
+    let project = Project::starter();
+    project.run(&["run"]).expect_code(0);
+    project.run(&["compare", "reports/latest", "--save", "base.json"]).expect_code(0);
+    project.write("other.json", &project.read("base.json"));
+    commit(&project);
+    let run = |more: &[&str]| {
+        let run = project.run(&[&["run", "--base-commit", "HEAD", "--report-dir", "r"], more].concat());
+        run.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let same = run(&["--baseline", "base.json"]);
+    assert!(same.contains("every recording is as it was at ") && !same.contains("CHANGED"), "{same}");
+    project.write("recordings/questions/stopping.json", "{}");
+    commit(&project);
+    let blobs = std::fs::read_dir(project.path("recordings/questions/blobs")).expect("shared prompts");
+    let blob = blobs.map(|entry| entry.expect("an entry").path()).min().expect("a prompt");
+    let lane = project.path("recordings/questions/helmet/tool-rag.short.1.yaml");
+    for file in [blob.clone(), lane, project.path("recordings/questions/stopping.json")] {
+        std::fs::remove_file(file).expect("removed");
+    }
+    let blob = blob.file_name().expect("a name").to_string_lossy().into_owned();
+    let deleted = run(&[]);
+    assert!(deleted.contains("3 recordings CHANGED since "), "{deleted}");
+    for name in ["questions/helmet/tool-rag.short.1", &format!("blobs/{blob} (deleted)"), "stopping.json (deleted)"] {
+        assert!(deleted.contains(name), "{name}: {deleted}");
+    }
+    project.write("new.json", &project.read("base.json"));
+    project.write("base.json", &format!("{}\n", project.read("base.json")));
+    std::fs::remove_file(project.path("other.json")).expect("removed");
+    std::os::unix::fs::symlink("new.json", project.path("other.json")).expect("a link");
+    for file in ["base.json", "new.json", "other.json"] {
+        let changed = run(&["--baseline", file]);
+        assert!(changed.contains(".json CHANGED since "), "{file}: {changed}");
+    }
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let own = elsewhere.path().join("own.json");
+    std::fs::copy(project.path("new.json"), &own).expect("copied");
+    let made = run(&["--baseline", own.to_str().expect("a path")]);
+    assert!(made.contains("3 recordings CHANGED") && !made.contains("the baseline"), "of the job itself: {made}");
+}
+
+#[test]
 fn an_edited_prompt_that_recordings_share_is_named() {
     let project = Project::starter();
     commit(&project);

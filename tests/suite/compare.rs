@@ -150,7 +150,7 @@ fn what_cannot_be_compared_is_refused_in_words() {
 }
 
 #[test]
-fn a_baseline_without_figures_shows_no_absence_of_a_regression_and_one_that_was_edited_is_told() {
+fn a_baseline_without_figures_shows_no_absence_of_a_regression_and_one_that_was_edited_decides_nothing_and_is_named() {
     let (project, run) = with_a_run();
     project.run(&["compare", &run, "--save", "baseline.json"]).expect_code(0);
     let gated = ["compare", "baseline.json", &run, "--fail-on", "regression"];
@@ -158,14 +158,38 @@ fn a_baseline_without_figures_shows_no_absence_of_a_regression_and_one_that_was_
     let mut baseline: serde_json::Value = serde_json::from_str(&project.read("baseline.json")).expect("JSON");
     baseline["criteria"] = serde_json::json!([]);
     project.write("baseline.json", &baseline.to_string());
+    let without = "baseline.json has no digest: an older ragcheck saved it, or it was EDITED BY HAND";
+    for doubt in ["baseline.json was EDITED BY HAND after it was saved", without] {
+        let refused = project.run(&gated);
+        refused.expect_code(2);
+        assert!(refused.stderr.contains(&format!("--fail-on: {doubt}")), "{}", refused.stderr);
+        let files = ["--report", "markdown=now.md,annotations=now.txt"];
+        let compared = [&RUN[..], &["--baseline", "baseline.json"], &files].concat();
+        project.run(&[&compared[..], &["--fail-on", "flip"]].concat()).expect_code(2);
+        assert!(!project.path("now.md").exists(), "it is refused before anything runs");
+        let told = project.run(&compared);
+        told.expect_code(0);
+        assert!(told.stdout.contains(&format!("WARNING {doubt}")), "{}", told.stdout);
+        let latest = |file: &str| project.read(&format!("reports/latest/{file}"));
+        let markdown = project.run(&["report", "--to", "markdown"]).stdout;
+        let summary = project.read("now.md");
+        for text in
+            [&summary, &markdown, &project.read("now.txt"), &latest("comparison.html"), &latest("comparison.json")]
+        {
+            assert!(text.contains(doubt), "{text}");
+        }
+        let first = summary.split("<details>").next().expect("its beginning");
+        assert!(first.contains(doubt), "a reviewer reads it without unfolding: {first}");
+        for file in ["now.md", "now.txt"] {
+            fs::remove_file(project.path(file)).expect("written");
+        }
+        baseline.as_object_mut().expect("an object").remove("digest");
+        project.write("baseline.json", &baseline.to_string());
+    }
+    project.write("baseline.json", &(ragcheck::internals::trace::seal(&baseline.to_string()).0 + "\n"));
     let blind = project.run(&gated);
     blind.expect_code(3);
     assert!(blind.stdout.contains("nothing that is required was compared"), "{}", blind.stdout);
-    assert!(blind.stderr.contains("baseline.json was EDITED BY HAND"), "{}", blind.stderr);
-    baseline.as_object_mut().expect("an object").remove("digest");
-    project.write("baseline.json", &baseline.to_string());
-    let without = project.run(&gated);
-    assert!(without.stderr.contains("baseline.json has no digest"), "{}", without.stderr);
 }
 
 #[test]

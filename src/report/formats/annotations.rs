@@ -19,6 +19,10 @@ const LENGTH: usize = 1_500;
 fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut found = to_do(view);
     found.sort_by_key(|one| one.state.in_brief());
+    for side in view.comparison.iter().flat_map(|found| [&found.a, &found.b]).filter(|side| !side.doubt.is_empty()) {
+        let doubt = text::block(&side.doubt);
+        out.write_all(annotation("warning", None, "baseline", &text::clip(&doubt, LENGTH)).as_bytes())?;
+    }
     if found.is_empty() && view.exit_code() != 0 {
         let title = format!("exit code {}", view.exit_code());
         out.write_all(annotation("error", None, &title, &text::clip(&text::block(view.why()), LENGTH)).as_bytes())?;

@@ -1,6 +1,5 @@
 //! What a run is before its first trial: its plan, what is opened for it, and trials of earlier runs.
 
-use crate::cassette::blobs_dir;
 use crate::grader;
 use crate::plan::{self, Plan, Selection};
 use crate::platform::{files, secrets};
@@ -144,27 +143,31 @@ impl Suite {
 
     /// Recordings of planned trials that changed since the base commit.
     fn changed_recordings(&self, options: &RunOptions, plan: &Plan) -> Option<plan::ChangedRecordings> {
-        let BaseCommit { name, same } = options.base.as_ref()?;
+        let BaseCommit { name, same, deleted, baseline } = options.base.as_ref()?;
         let Loaded { root, project, .. } = &**self.loaded();
         let folder = root.join(&project.cassettes);
-        let is_changed = |file: &str| !same.contains(file) && folder.join(file).exists();
+        let is_changed = |file: &str| deleted.contains(file) || !same.contains(file) && folder.join(file).exists();
         let trials = (0..plan.trials.len()).filter_map(|place| plan.trials.at(place));
         let lanes = trials.map(|trial| trial.id).filter(|id| is_changed(&format!("{id}.yaml")));
+        let files_in = |name: &str| {
+            let there = files::entries(folder.join(name)).unwrap_or_default().into_iter();
+            let there = there.filter(|entry| !entry.is_folder);
+            let there = there.filter_map(|entry| Some(entry.path.file_name()?.to_string_lossy().into_owned()));
+            let deleted = deleted.iter().filter_map(|file| file.strip_prefix(name)?.strip_prefix('/'));
+            let deleted = deleted.filter(|file| !file.contains('/')).map(str::to_owned);
+            there.chain(deleted).map(|file| format!("{name}/{file}")).collect::<BTreeSet<String>>()
+        };
         // A stopping design decides which trials count, and a recorded grading which answers pass.
         let designs = plan.scenarios.iter().map(|scenario| format!("{}/stopping.json", scenario.name));
-        let gradings = files::entries(folder.join(grader::FOLDER)).unwrap_or_default().into_iter();
-        let gradings = gradings
-            .filter(|entry| !entry.is_folder)
-            .filter_map(|entry| Some(format!("{}/{}", grader::FOLDER, entry.path.file_name()?.to_string_lossy())));
+        let gradings = files_in(grader::FOLDER);
         let starts = recordings::start_lanes(plan, Path::new("")).into_iter().map(|lane| format!("{}.yaml", lane.name));
         // Prompts and tools that recordings share are parts of each of them.
         let folders = plan.scenarios.iter().map(|scenario| scenario.name.as_str()).chain([grader::FOLDER]);
-        let shared = folders.flat_map(|name| {
-            let files = files::entries(blobs_dir(&folder, name)).unwrap_or_default().into_iter();
-            files.filter_map(move |entry| Some(format!("{name}/blobs/{}", entry.path.file_name()?.to_string_lossy())))
-        });
+        let shared = folders.flat_map(|name| files_in(&format!("{name}/blobs")));
         let others = designs.chain(starts).chain(gradings).chain(shared).filter(|file| is_changed(file));
-        Some(plan::ChangedRecordings { base: name.clone(), trials: lanes.chain(others).collect() })
+        let named = |file: String| if deleted.contains(&file) { format!("{file} (deleted)") } else { file };
+        let trials = lanes.chain(others.map(named)).collect();
+        Some(plan::ChangedRecordings { base: name.clone(), trials, baseline: baseline.clone() })
     }
 
     /// What was typed to select the run; `None` if nothing was.
