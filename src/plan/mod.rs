@@ -6,6 +6,7 @@ mod difference;
 mod hold;
 mod order;
 mod partition;
+mod published;
 mod selected;
 mod selection;
 mod stored;
@@ -189,8 +190,18 @@ impl Plan {
         known && self.knowledge != other.knowledge
     }
 
-    /// The sealed text of `plan.json` (see [`trace::seal`]); also sets the plan's id, which the traces must carry.
+    /// The sealed text of `plan.json` (see [`trace::seal`]), without keys in its texts; also sets the plan's id, which the
+    /// traces must carry.
     pub fn stored(&mut self, clean: impl Fn(&[u8]) -> Vec<u8>) -> serde_json::Result<Vec<u8>> {
+        if let Some(mut published) = self.without_keys() {
+            let text = published.sealed(clean)?;
+            self.id = published.id;
+            return Ok(text);
+        }
+        self.sealed(clean)
+    }
+
+    fn sealed(&mut self, clean: impl Fn(&[u8]) -> Vec<u8>) -> serde_json::Result<Vec<u8>> {
         let (order, typed, partition) = (std::mem::take(&mut self.order), self.typed.take(), self.partition.take());
         let knowledge = std::mem::take(&mut self.knowledge);
         self.id = String::new();

@@ -234,7 +234,7 @@ fn written(
     let reports = options.reports.clone().unwrap_or_else(|| loaded.root.join(&loaded.project.reports));
     let unwritten = |error: io::Error| SuiteError::Write { reports: reports.clone(), error };
     let text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
-    let plan = Arc::new(plan);
+    let plan = Arc::new(plan).published();
     let mut evaluator = RunEvaluator::begin(&plan)?;
     let examiner = evaluator.examiner();
     let mut writing = Writing::begin(&reports, &text).map_err(unwritten)?;

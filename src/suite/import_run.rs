@@ -103,7 +103,7 @@ fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, S
     for trace in &mut traces {
         trace.plan.clone_from(&plan.id);
     }
-    let plan = Arc::new(plan);
+    let plan = Arc::new(plan).published();
     let mut evaluator = RunEvaluator::begin(&plan)?;
     let examiner = evaluator.examiner();
     let unwritten = |error: io::Error| SuiteError::Write { reports: reports.to_owned(), error };

@@ -102,7 +102,8 @@ impl Suite {
         let designs = record
             .then(|| Designs::begin(self.loaded(), &plan, !chosen.is_part() && options.partition.is_none()))
             .transpose()?;
-        let mut evaluator = RunEvaluator::begin(&plan)?;
+        let published = plan.published();
+        let mut evaluator = RunEvaluator::begin(&published)?;
         if options.for_comparison {
             evaluator = evaluator.collecting();
         }

@@ -38,6 +38,28 @@ fn action(place: &Workplace, given: &[(&str, &str)], event: &[(&str, &str)]) -> 
     place.run(&job, &contexts)
 }
 
+#[test]
+fn only_a_job_that_pushes_keeps_the_token_of_its_checkout() {
+    let files =
+        ["../../.github/workflows/ci.yml", "../../.github/workflows/release.yml", "../../docs/examples/matrix.yml"];
+    let texts =
+        files.map(|file| fs::read_to_string(format!("{}/tests/suite/{file}", env!("CARGO_MANIFEST_DIR"))).expect(file));
+    let written =
+        texts.iter().map(|text| yaml(text)).chain([yaml(STARTER), block("name: ragcheck"), block("name: refresh")]);
+    let (mut kept, mut without) = (0, 0);
+    for workflow in written {
+        for (name, job) in workflow["jobs"].as_object().expect("jobs") {
+            let steps = job["steps"].as_array().expect("steps");
+            let pushes = steps.iter().any(|step| step["run"].as_str().is_some_and(|run| run.contains("git push")));
+            for step in steps.iter().filter(|step| step["uses"] == "actions/checkout@v4") {
+                assert_eq!(step["with"]["persist-credentials"] == Value::Bool(false), !pushes, "{name}");
+                *(if pushes { &mut kept } else { &mut without }) += 1;
+            }
+        }
+    }
+    assert_eq!((kept, without), (1, 13));
+}
+
 const PULL_REQUEST: [(&str, &str); 5] = [
     ("github.event_name", "pull_request"),
     ("github.event.pull_request.number", "12"),

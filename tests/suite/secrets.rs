@@ -64,6 +64,59 @@ fn a_key_of_a_typed_file_of_variables_stands_in_nothing_that_a_run_keeps() {
 }
 
 #[test]
+fn a_key_that_nobody_declared_in_a_prompt_or_a_question_is_in_no_file_of_a_run_and_no_report() {
+    const KEY: &str = "sk-proj-9876543210zyxwvutsrqponmlkjihgfedcbaZYXWVUTS";
+    const TOKEN: &str = "eC1hY2Nlc3MtdG9rZW46Z2hzX2FiY2RlZjEyMzQ1Njc4OTA=";
+    let project = Project::starter();
+    let asks = project.read("scenarios/questions.yaml");
+    let question = asks.lines().find(|line| line.trim_start().starts_with("ask: ")).expect("a question");
+    project.edit("scenarios/questions.yaml", question, &format!("{question} My key is {KEY}."));
+    let prompt = project.read("scenarios/prompts/strict.md");
+    let header = format!("{prompt}\n[http]\n\textraheader = AUTHORIZATION: basic {TOKEN}\n");
+    project.write("scenarios/prompts/strict.md", &header);
+    let files = "markdown=m.md,annotations=a.txt,junit=j.xml,json=r.json,html=i.html";
+    let first = project.run(&["run", "--report", files]);
+    project.run(&["compare", "reports/latest"]);
+    project.run(&["compare", "reports/latest", "--save", "base.json"]).expect_code(0);
+    project.run(&["run", "--baseline", "base.json"]);
+    project.run(&["score"]);
+    let (stored, page) = (project.read("reports/latest/plan.json"), project.read("reports/latest/index.html"));
+    for text in [&stored, &page] {
+        assert!(text.contains("My key is [redacted:openai].") && text.contains("AUTHORIZATION: basic [redacted:key]"));
+    }
+    let mut seen = 0;
+    walk(&project.path(""), &mut |path| {
+        if path.ends_with("scenarios/questions.yaml") || path.ends_with("scenarios/prompts/strict.md") {
+            return;
+        }
+        seen += 1;
+        let text = String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned();
+        assert!(!text.contains(KEY) && !text.contains(TOKEN), "{} holds it", path.display());
+    });
+    assert!(seen > 50 && !(first.stdout + &first.stderr).contains(TOKEN), "{seen} files");
+}
+
+#[test]
+fn a_prompt_that_is_a_file_of_the_repository_itself_is_refused_and_its_token_is_nowhere() {
+    const TOKEN: &str = "not-of-any-known-form";
+    let project = Project::starter();
+    project.write(".git/config", &format!("[http]\n\textraheader = {TOKEN}\n"));
+    let scenario = project.read("scenarios/questions.yaml");
+    let linked = project.path("scenarios/prompts/strict.md");
+    project.edit("scenarios/questions.yaml", "prompts/strict.md", "../.git/config");
+    for round in ["named", "linked"] {
+        let outcome = project.run(&["run"]);
+        outcome.expect_code(2);
+        let said = outcome.stdout + &outcome.stderr;
+        assert!(said.contains("nothing below `.git` is part of a project") && !said.contains(TOKEN), "{round}: {said}");
+        assert!(!project.path("reports/latest").exists());
+        project.write("scenarios/questions.yaml", &scenario);
+        let _ = fs::remove_file(&linked);
+        std::os::unix::fs::symlink("../../.git/config", &linked).expect("a link");
+    }
+}
+
+#[test]
 fn a_key_with_an_invisible_character_inside_is_in_no_page_and_a_scan_finds_it_in_the_blocks_of_another() {
     const KEY: &str = "acme9f8e7d6c5b4a3211";
     let project = Project::starter();
@@ -287,7 +340,8 @@ async fn a_key_in_a_document_is_in_no_file_of_a_run_and_one_in_a_question_does_n
             for folder in ["reports", "fixtures/cassettes/echo"] {
                 walk(&project.path(folder), &mut |path| {
                     let text = String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned();
-                    assert!(!text.contains(KEY), "{mode}: {} holds the key", path.display());
+                    let asked = "sk-proj-9876543210";
+                    assert!(!text.contains(KEY) && !text.contains(asked), "{mode}: {} holds a key", path.display());
                 });
             }
         }

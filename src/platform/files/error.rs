@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 const LINKED: &str = "has another name (a hard link), which may lie outside the project: copy it and delete the link, or \
                       allow its folder with `--allow-path FOLDER`";
 
+/// Message on a file of git itself, which may hold the token of a checkout.
+const REPOSITORY: &str = "is a file of git or leads to one: nothing below `.git` is part of a project";
+
 /// Why a file was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
@@ -21,6 +24,12 @@ pub enum FileError {
         path: PathBuf,
         /// Project folder.
         root: PathBuf,
+    },
+    /// The path leads into the repository's own files.
+    #[error("{} {REPOSITORY}", path.display())]
+    Repository {
+        /// Path as requested.
+        path: PathBuf,
     },
     /// The file does not exist.
     #[error("{} does not exist", path.display())]
@@ -94,6 +103,7 @@ impl FileError {
                 "it lies outside the project {}: only files below it are opened; `--allow-path FOLDER` allows another folder",
                 root.display()
             ),
+            Self::Repository { .. } => format!("it {REPOSITORY}"),
             Self::NotFound { .. } => "it does not exist".to_owned(),
             Self::NotAFile { .. } => "it is not a regular file".to_owned(),
             Self::Linked { .. } => format!("it {LINKED}"),
@@ -109,7 +119,9 @@ impl From<FileError> for io::Error {
         let kind = match &error {
             FileError::Io { source, .. } => source.kind(),
             FileError::NotFound { .. } => io::ErrorKind::NotFound,
-            FileError::Outside { .. } | FileError::Linked { .. } => io::ErrorKind::PermissionDenied,
+            FileError::Outside { .. } | FileError::Repository { .. } | FileError::Linked { .. } => {
+                io::ErrorKind::PermissionDenied
+            }
             FileError::TooLarge { .. } => io::ErrorKind::FileTooLarge,
             FileError::NotText { .. } | FileError::NotAFile { .. } => io::ErrorKind::InvalidData,
         };

@@ -3,7 +3,8 @@
 //! Every path from a scenario, the project file, a document, a symbolic link or a recording is opened through
 //! [`Files`], which knows a few places: the project, and the folders named on the command line. A path that leads out
 //! of them is an error, and nothing is opened, in any spelling: `..`, an absolute path, or a symbolic link on the way.
-//! Hard links cannot be traced, so a project file with a second link is not opened. Each place is a directory handle
+//! Hard links cannot be traced, so a project file with a second link is not opened. Nothing at or below a `.git` of a
+//! place is opened, whatever link leads there: it may hold the token of the checkout. Each place is a directory handle
 //! that opens, creates, renames and removes relative to itself (`cap-std`), so nothing can be exchanged between check
 //! and use.
 //!
@@ -146,7 +147,7 @@ impl Files {
         String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })
     }
 
-    /// Entries of a folder, sorted by name.
+    /// Entries of a folder except `.git`, sorted by name.
     ///
     /// # Errors
     /// If the path leads outside, or the folder cannot be read.
@@ -191,7 +192,7 @@ impl Files {
                 Last::Itself => at.dir.symlink_metadata(&at.inside),
             };
             if !found.is_err_and(|error| leads_out(&error)) {
-                return Ok(at);
+                return at.outside_git(path, last);
             }
         }
         self.real(path, last)
@@ -211,6 +212,10 @@ impl Files {
 
     /// Location of a path after resolving symbolic links.
     fn real(&self, path: &Path, last: Last) -> Result<At, FileError> {
+        self.real_anywhere(path, last)?.outside_git(path, last)
+    }
+
+    fn real_anywhere(&self, path: &Path, last: Last) -> Result<At, FileError> {
         let of = |error| FileError::of(path, error);
         let find = |whole: &Path| {
             let place = self.named_first().find_map(|place| place.real(whole));

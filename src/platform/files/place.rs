@@ -1,8 +1,9 @@
 //! Folders as handles that cannot be left, and locations of paths in them.
 
-use super::{Entry, FileError, without_dots};
+use super::{Entry, FileError, Last, without_dots};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -122,6 +123,16 @@ impl At {
         Ok(self)
     }
 
+    /// This location, unless it is at or below a `.git` of its place, by its spelling or through symbolic links.
+    pub(super) fn outside_git(self, path: &Path, last: Last) -> Result<Self, FileError> {
+        let has_git = |path: &Path| path.iter().any(is_git);
+        // What does not exist yet is where its folder is.
+        let above = self.inside.ancestors().skip(usize::from(last == Last::Itself));
+        let real = above.filter(|above| *above != Path::new(".")).find_map(|above| self.dir.canonicalize(above).ok());
+        let is_in_git = has_git(&self.inside) || real.is_some_and(|real| has_git(&real));
+        if is_in_git { Err(FileError::Repository { path: path.to_owned() }) } else { Ok(self) }
+    }
+
     /// Whether there is something other than a regular file.
     pub(super) fn is_special(&self) -> bool {
         self.dir.metadata(&self.inside).is_ok_and(|found| !found.is_file())
@@ -174,6 +185,9 @@ impl At {
         let mut found = Vec::new();
         for entry in self.dir.read_dir(&self.inside)? {
             let entry = entry?;
+            if is_git(&entry.file_name()) {
+                continue;
+            }
             found.push(Entry { path: folder.join(entry.file_name()), is_folder: entry.file_type()?.is_dir() });
         }
         found.sort();
@@ -186,6 +200,12 @@ impl At {
             let _ = folder.into_std().sync_all();
         }
     }
+}
+
+/// Whether a name is that of a repository's folder, or of the file that leads to it; some systems ignore case, and Windows
+/// has a short name for it.
+fn is_git(name: &OsStr) -> bool {
+    [".git", "git~1"].iter().any(|git| name.eq_ignore_ascii_case(git))
 }
 
 /// Number of hard links of a file; folders have several by nature.

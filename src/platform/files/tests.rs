@@ -68,6 +68,44 @@ fn every_spelling_of_a_way_out_is_refused() {
 }
 
 #[test]
+fn nothing_at_or_below_a_repositorys_own_folder_is_opened_listed_or_written_by_any_spelling_or_link() {
+    let checkout = Checkout::new();
+    for folder in [".git/hooks", "vendor", "docs.git"] {
+        fs::create_dir_all(checkout.at(folder)).expect("folders");
+    }
+    for file in [".git/config", "vendor/.git", "docs.git/a.md", ".gitignore"] {
+        fs::write(checkout.at(file), "canary").expect("written");
+    }
+    for (target, link) in
+        [("../.git/config", "prompts/link.md"), (".git", "folder"), ("folder/config", "again.md"), ("vendor/.git", "v")]
+    {
+        symlink(target, checkout.at(link)).expect("a link");
+    }
+    fn refused<T: std::fmt::Debug>(got: Result<T, FileError>) -> bool {
+        matches!(got, Err(FileError::Repository { .. }))
+    }
+    let files = &checkout.files;
+    let spelled = [
+        ".git/config", "prompts/../.git/config", ".GIT/config", "GIT~1/config", "vendor/.git", "prompts/link.md",
+        "folder/config", "again.md", "v", ".git/not-there", "folder/hooks/not-there",
+    ];
+    for path in spelled.map(|path| checkout.at(path)) {
+        assert!(refused(files.read_to_string(&path)), "read {}", path.display());
+        assert!(refused(files.resolved(&path)), "resolved {}", path.display());
+        assert!(refused(files.write(&path, b"x")), "written {}", path.display());
+    }
+    assert!(refused(files.entries(&checkout.at("folder"))) && refused(files.entries(&checkout.at(".git"))));
+    assert!(files.entries(&checkout.at("")).expect("a folder").iter().all(|entry| !entry.path.ends_with(".git")));
+    assert_eq!(fs::read_to_string(checkout.at(".git/config")).expect("there"), "canary");
+    for path in ["docs.git/a.md", ".gitignore"] {
+        assert_eq!(files.read_to_string(&checkout.at(path)).expect(path), "canary");
+    }
+    files.remove_folder(&checkout.at("folder")).expect("the link alone");
+    let allowed = Files::new(&checkout.at(""), &[checkout.at(".git")]).expect("places");
+    assert_eq!(allowed.read_to_string(&checkout.at(".git/config")).expect("named on the command line"), "canary");
+}
+
+#[test]
 fn nothing_is_written_renamed_or_removed_through_a_link_that_leads_out() {
     let checkout = Checkout::new();
     symlink("../elsewhere", checkout.at("reports")).expect("a link");
