@@ -1,6 +1,7 @@
 //! Sources of a figure: replayed, live or imported, from which services, and when.
 
 use super::Source;
+use crate::trace::text::quote;
 use crate::trace::{ASKED_NOBODY, EDITED, Evidence, Mode};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +70,7 @@ impl Sources {
         let entry = |((mode, from, model), dates): (&(Mode, String, String), &BTreeSet<String>)| {
             let said = say(*mode, from, &dates.iter().map(String::as_str).collect());
             // Services without a name have the model of each request.
-            if model.is_empty() { said } else { format!("{said} (model {})", crate::trace::text::quote(model, 80)) }
+            if model.is_empty() { said } else { format!("{said} (model {})", quote(model, 80)) }
         };
         let mut entries: Vec<String> = self.found.iter().map(entry).collect();
         // Lists of many are cut off at their end.
@@ -97,8 +98,10 @@ pub(crate) fn day_of(evidence: &str) -> &str {
 fn say(mode: Mode, from: &str, dates: &BTreeSet<&str>) -> String {
     let unasked = from == ASKED_NOBODY;
     // A long name is shortened, and not what marks it.
-    let (name, mark) = from.strip_suffix(EDITED).map_or((from, ""), |name| (name.trim_end(), EDITED));
-    let from = [crate::trace::text::quote(name, 80).as_str(), mark].join(" ").trim_end().to_owned();
+    let from = match from.strip_suffix(EDITED) {
+        Some(name) => format!("{} {EDITED}", quote(name.trim_end(), 80)),
+        None => quote(from, 80),
+    };
     if mode != Mode::Replay {
         return if unasked { format!("{mode}, no service was asked") } else { format!("{mode}, from {from}") };
     }
