@@ -97,7 +97,9 @@ impl Heard<'_> {
                 format!("is its base URL {}?", self.base())
             };
             let message = format!("no request came: the agent asked nothing here; {question}");
-            return Some((message, "a case that is answered without a request says `asks_nothing: true`".to_owned()));
+            let detail = "an agent that answers from a cache has to clear it in `reset`, or at its start; a case that is meant to be \
+                          answered without a request says `asks_nothing: true`";
+            return Some((message, detail.to_owned()));
         };
         let missing = not_asked_for(recorded.requests, "exchange")?;
         let message =
