@@ -224,8 +224,7 @@ pub(super) async fn read_body(
     if bytes.is_empty() {
         return Ok((Value::Null, None));
     }
-    let body: Value =
-        serde_json::from_slice(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
+    let body: Value = raw::read(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
     match transport::broken_conversation(route.api.profile().layout, &body) {
         Some(why) => Err(invalid(format!("whose conversation cannot be sent: {why}"))),
         None => Ok((body, Some(bytes.into()))),
