@@ -92,9 +92,10 @@ fn arguments(call: &ToolCalled) -> Cow<'_, Value> {
     decoded.map_or(Cow::Borrowed(&call.arguments), Cow::Owned)
 }
 
-/// Whether text stands in place of arguments, JSON that was cut off for example.
+/// Whether something else stands in place of arguments: JSON that was cut off, or a list of them without their names.
 fn is_unreadable(arguments: &Value) -> bool {
-    arguments.as_str().is_some_and(|text| !text.trim().is_empty())
+    let is_nothing = arguments.is_null() || arguments.as_str().is_some_and(|text| text.trim().is_empty());
+    !is_nothing && !arguments.is_object()
 }
 
 /// Collects the calls of the turns; unknown outcomes are taken from `assumed`, in order.
@@ -130,15 +131,14 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
         Some(CallOutcome::Failed) => !worked,
         Some(CallOutcome::Recovered) => called.recovered,
     };
-    let arguments = || match (called.as_asked, called.arguments.as_str()) {
-        (true, None) => true,
-        // Of arguments that cannot be read, the text tells what they cannot have been.
-        (true, Some(text)) => pattern.arguments.values().all(|condition| patterns.may_hold(condition, text)),
-        (false, _) => pattern.arguments.iter().all(|(name, condition)| {
-            let arguments = &called.arguments;
-            let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
-            value.is_some_and(|value| patterns.holds(condition, value))
-        }),
+    let arguments = || {
+        let mut conditions = pattern.arguments.iter();
+        called.as_asked
+            || conditions.all(|(name, condition)| {
+                let arguments = &called.arguments;
+                let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
+                value.is_some_and(|value| patterns.holds(condition, value))
+            })
     };
     outcome
         && pattern.tool == called.call.tool
@@ -241,11 +241,11 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
     match (none, all) {
         (Ok(()), Ok(())) if !is_between => Ok(()),
         (Err(seen), Err(_)) if !is_between => Err(seen),
-        _ if hides_arguments(call) => Err(hidden(&call.tool)),
+        _ if call.arguments.is_null() => Err(hidden(&call.tool)),
         _ => Err(Seen::hidden(format!(
             "not measured: the arguments of a call of {} are no JSON object: {}",
             quote(&call.tool, 60),
-            quote(call.arguments.as_str().unwrap_or_default(), 60)
+            quote(&call.arguments.as_str().map_or_else(|| call.arguments.to_string(), str::to_owned), 60)
         ))),
     }
 }

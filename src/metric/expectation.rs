@@ -29,10 +29,11 @@ pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     if view.trial.lane.arm == Arm::Control {
         return vec![probes::control(view)];
     }
-    if let Some(reward) = view.plan.rewards.get(&view.trial.id) {
-        return vec![rewarded(*reward)];
+    let mut checks: Vec<Check> =
+        view.plan.rewards.get(&view.trial.id).map(|reward| rewarded(*reward)).into_iter().collect();
+    if !checks.is_empty() && !view.case.case.expects_something() {
+        return checks;
     }
-    let mut checks = Vec::new();
     let mut add = |label: &str, (what, result): Checked| {
         let what = if label.is_empty() { what } else { format!("{label}: {what}") };
         checks.push(match result {
@@ -103,8 +104,8 @@ fn asks_nothing(view: &TrialView<'_>) -> Held {
     }
 }
 
-/// Turns an imported reward into a check. The grader saw the outcome, which messages do not show, so the reward alone
-/// decides.
+/// Turns an imported reward into a check. The grader saw the outcome, which messages do not show, so without expectations
+/// the reward alone decides.
 fn rewarded(reward: f64) -> Check {
     // Rewards are sums of parts: tolerate floating-point error around 1.
     let passed = reward >= 1.0 - 1e-6;

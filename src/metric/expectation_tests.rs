@@ -317,12 +317,13 @@ fn the_outcomes_of_up_to_four_calls_are_assumed() {
 }
 
 #[test]
-fn arguments_that_are_no_object_satisfy_no_requirement_and_no_prohibition_of_some_of_them() {
+fn arguments_that_are_no_object_satisfy_no_requirement_and_no_condition_of_a_prohibition() {
     for (arguments, expect, told) in [
         ("{\"n\": 150}", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "fails"),
         ("{\"n\": 10}", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "holds"),
         ("{\"n\": 150", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "open"),
-        ("{\"n\": 15", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "holds"),
+        ("{\"n\": 15", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "open"),
+        ("{\"n\": \"DROP\"; --", "{never: {tool: t, arguments: {n: {matches: '^DROP'}}}}", "open"),
         ("{'n': 150}", "{at_most: {times: 0, call: {tool: t, arguments: {n: {equals: 150}}}}}", "open"),
         ("{\"n\": 150", "{never: t}", "fails"),
         ("{\"n\": 150", "{superset: [{tool: t, arguments: {n: {equals: 150}}}]}", "fails"),

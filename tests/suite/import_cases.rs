@@ -229,3 +229,14 @@ fn a_call_with_unknown_arguments_has_its_name_and_conditions_on_them_are_not_mea
     import(&project, &log(true));
     assert_eq!(verdicts(&project), ["FAIL", "PASS", "FAIL", "PASS", "ERROR"]);
 }
+
+#[test]
+fn a_conversation_with_a_reward_passes_with_the_full_one_and_what_its_case_expects() {
+    let said = |answer: &str, reward: f64| json!({"task_id": "deposit", "reward": reward, "messages": [{"role": "user", "content": "How much?"}, {"role": "assistant", "content": answer}]});
+    for (answer, reward, verdict) in [("80", 1.0, "PASS"), ("90", 1.0, "FAIL"), ("80", 0.0, "FAIL")] {
+        let project = Project::starter();
+        agent(&project, &deposit());
+        import(&project, &[said(answer, reward)]);
+        assert_eq!(verdicts(&project), [verdict], "{answer}, {reward}");
+    }
+}

@@ -452,3 +452,50 @@ fn an_agent_run_that_ended_in_an_error_is_a_failed_turn_whether_or_not_its_spans
         assert_eq!(answers(&project), expected, "{what}");
     }
 }
+
+#[test]
+fn an_answer_is_grounded_in_what_was_found_before_it_and_whose_text_the_spans_hold() {
+    let chat = |input: &Value| {
+        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": input,
+            "gen_ai.output.messages": [{"role": "assistant", "content": "It is 30 days."}]})
+    };
+    let asked = json!([{"role": "user", "content": "How long?"}]);
+    let search = |documents: Value| json!({"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": "x", "gen_ai.retrieval.documents": documents});
+    let found = json!([{"id": "d1", "content": "Returns within 30 days."}]);
+    let call = json!([{"id": "c1", "function": {"name": "search", "arguments": "{\"query\": \"x\"}"}}]);
+    let shown = json!([asked[0], {"role": "assistant", "tool_calls": call},
+        {"role": "tool", "tool_call_id": "c1", "content": "Returns within 30 days."}]);
+    let ids = || search(json!([{"id": "d1", "score": 0.9}]));
+    let served = |result: Value| {
+        let parts = json!([{"type": "server_tool_use", "id": "s1", "name": "search", "input": {"query": "x"}}, result]);
+        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": asked, "gen_ai.output.messages": [{"role": "assistant", "parts": parts}]})
+    };
+    let result = |content: Value| json!({"type": "search_tool_result", "tool_use_id": "s1", "content": content});
+    // Spans at seconds; each lasts half a second.
+    for (searched, at, input, verdict) in [
+        (search(found.clone()), 2, &asked, "PASS"),
+        (search(found.clone()), 4, &asked, "PASS"),
+        (search(found), 6, &asked, "FAIL"),
+        (search(json!([])), 2, &asked, "FAIL"),
+        (search(json!([{"id": "d1", "content": "Returns are free."}])), 2, &asked, "FAIL"),
+        (ids(), 2, &asked, "ERROR"),
+        (ids(), 2, &shown, "PASS"),
+        (search(json!([])), 2, &shown, "PASS"),
+        (served(json!({"type": "text", "content": "I search."})), 2, &asked, "ERROR"),
+        (served(result(json!([{"type": "web_search_result", "encrypted_content": "EqgfCioI"}]))), 2, &asked, "ERROR"),
+        (served(result(json!("Returns within 30 days."))), 2, &asked, "PASS"),
+        (served(result(json!("Returns are free."))), 2, &asked, "FAIL"),
+    ] {
+        let project = Project::starter();
+        project.write(
+            "agent.yaml",
+            "scenario: agent\nflow: external\ntarget: {http: \"http://127.0.0.1:8100/chat\"}\nmodel: {provider: simulator, name: m}\n\
+             roles: {knowledge: search}\ncases: [{case: a, ask: How long?, expect: {answer: {grounded: true}}}]\n",
+        );
+        let about = json!({"gen_ai.operation.name": "invoke_agent", "ragcheck.task_id": "a"});
+        let spans = [span(0, 1, 0, &about), span(0, at, 1, &searched), span(0, 4, 1, &chat(input))];
+        import(&project, "otlp", &export(&spans), &["--scenario", "agent.yaml"]);
+        let trial = &project.latest("run.json")["trials"][0];
+        assert_eq!(trial["verdict"], verdict, "{searched} at {at}: {trial}");
+    }
+}

@@ -218,6 +218,7 @@ impl Session<'_> {
             told.lines.extend(turn.lines.iter().cloned());
             shown.says_outcomes |= turn.shown.says_outcomes;
             shown.outcomes += turn.shown.outcomes;
+            told.unread += turn.shown.lost;
             shown.without_learned += turn.shown.without_learned;
             shown.bases += turn.shown.bases;
         }

@@ -73,15 +73,6 @@ impl Patterns {
         }
     }
 
-    /// Whether a value that a text contains may meet a condition.
-    pub(in crate::metric) fn may_hold(&self, condition: &ArgumentPattern, text: &str) -> bool {
-        match condition {
-            ArgumentPattern::Equals(wanted) => written(wanted).is_none_or(|wanted| text.contains(&*wanted)),
-            ArgumentPattern::Matches(expression) => self.matches(expression, text),
-            ArgumentPattern::Schema(_) => true,
-        }
-    }
-
     fn add_regex(&mut self, text: &str) {
         if !self.regexes.contains_key(text) {
             self.regexes.insert(text.to_owned(), expression(text));

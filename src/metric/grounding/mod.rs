@@ -105,8 +105,8 @@ struct Known<'a> {
     places: HashMap<(&'a str, &'a str), usize>,
     /// Why a search of the conversation does not show what it found.
     hidden: Option<&'a str>,
-    /// Whether a search of the conversation failed, which shows that nothing was found.
-    failed: bool,
+    /// Whether a search of the conversation failed, had no hit or came after the answer, which shows that nothing was found.
+    found_nothing: bool,
 }
 
 /// The facts of an answer, with what became of each.
@@ -158,15 +158,22 @@ fn of_trial<'a>(view: &TrialView<'a>) -> Vec<Option<Grounded>> {
         known.asked.add(turn.query);
         let mut numbered = Vec::new();
         known.hidden = known.hidden.or_else(|| hidden(view, turn));
-        known.failed |= turn.events.iter().any(|what| is_failed_search(view, what));
-        for result in turn.retrievals() {
+        known.found_nothing |= turn.events.iter().any(|what| is_failed_search(view, what));
+        // An imported turn may go on after its answer: what that found supports later answers alone.
+        let end = turn.events.iter().position(|what| matches!(what, What::TurnEnded(_)));
+        let (before, after) = turn.events.split_at(end.unwrap_or(turn.events.len()));
+        for result in before.iter().filter_map(|what| what.given()) {
             numbered.extend(known.hear(result, view, &texts));
         }
         // Notices are the flow's own words, not the model's.
         let notices: Vec<&str> = trajectory::logs(turn)
             .filter_map(|entry| if let Logged::Notice { text, .. } = entry { Some(text.as_str()) } else { None })
             .collect();
+        known.found_nothing |= after.iter().any(|what| what.given().is_some());
         found.push(turn.answer().map(|answer| known.look_up(answer, &numbered, &notices)));
+        for result in after.iter().filter_map(|what| what.given()) {
+            known.hear(result, view, &texts);
+        }
     }
     found
 }
@@ -204,6 +211,7 @@ impl<'a> Known<'a> {
     fn hear(&mut self, result: &'a ToolResult, view: &TrialView<'a>, texts: &HashMap<&str, &'a str>) -> Vec<usize> {
         match result {
             ToolResult::Search(search) => {
+                self.found_nothing |= search.hits.is_empty();
                 let mut numbered = Vec::with_capacity(search.hits.len());
                 for hit in &search.hits {
                     let (text, whole) = text_of(view, search, hit, texts);
@@ -292,7 +300,7 @@ impl<'a> Known<'a> {
                             found.unseen.get_or_insert(why);
                         } else if let Some(why) = self.hidden {
                             found.unseen.get_or_insert_with(|| why.to_owned());
-                        } else if self.evidence.is_empty() && !self.failed && answer.hides(USED_INTERNAL_KB) {
+                        } else if self.evidence.is_empty() && !self.found_nothing && answer.hides(USED_INTERNAL_KB) {
                             found.unseen.get_or_insert_with(|| UNSHOWN.to_owned());
                         }
                         let note = note(&fact, text, &self.evidence, &cited);

@@ -176,16 +176,17 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>, known: Known
         return Err(ConversationError::Source(why.to_owned()));
     }
     let ends = has_contents || fails_alone && known == Known::All;
-    let first = |times: &mut dyn Iterator<Item = u64>| times.filter(|at_ns| *at_ns > 0).min();
-    let began = first(&mut turns.iter().map(|turn| turn.at_ns));
-    let began = began.or_else(|| first(&mut story.operations.iter().map(|done| done.at_ns))).unwrap_or_default();
+    let earliest = |times: &mut dyn Iterator<Item = u64>| times.filter(|at_ns| *at_ns > 0).min();
+    let began = earliest(&mut turns.iter().map(|turn| turn.at_ns));
+    let began = began.or_else(|| earliest(&mut story.operations.iter().map(|done| done.at_ns))).unwrap_or_default();
     let mut events = Events::of(story, began);
     events.push(began, What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None });
     let mut logged = story.logged.iter().peekable();
     for (number, turn) in (0..).zip(turns) {
         events.begin(number, turn.query.clone());
         if ends {
-            let missing = || ConversationError::Source(format!("no span says what turn {} was asked", number + 1));
+            let why = || story.because(format!("no span says what turn {} was asked", number + 1));
+            let missing = || ConversationError::Source(why());
             let unknown = turn.failed.as_ref().map(|_| String::new());
             let query = turn.query.clone().or(unknown).ok_or_else(missing)?;
             events.push(turn.at_ns, What::TurnStarted { query });
@@ -221,6 +222,13 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>, known: Known
     }
     if turns.iter().any(|turn| turn.is_untimed) {
         absent.push(Member::Took);
+    }
+    if story.lost > 0 || !story.unread.is_empty() {
+        absent.extend([Member::Calls, Member::Passages]);
+        let lost = (story.lost > 0).then(|| format!("what the exporter dropped of {}", plural(story.lost, "span")));
+        let mut unread: Vec<String> = lost.into_iter().chain(story.unread.iter().cloned()).collect();
+        unread.dedup();
+        notes.push(format!("not known, and perhaps a call or a search: {}", first(&unread)));
     }
     if events.without_arguments > 0 {
         absent.push(Member::Arguments);

@@ -1,7 +1,8 @@
 //! Operations that two spans report count once: the one that counts gets what only the other says.
 
 use super::meaning::{Completed, Found, Operation, Ran, is_tool};
-use super::messages::Said;
+use super::messages::{Call, Said, plain};
+use super::parsed;
 use super::story::{SpanOperation, Story, middle};
 use crate::trace::text::plural;
 use serde_json::Value;
@@ -134,20 +135,21 @@ impl Story {
 
     /// Deeds that two instrumentations report, one around the other: the outer one counts.
     fn fold_within(&mut self) {
+        self.fold_completions();
         for place in 0..self.operations.len() {
-            let operation = self.operations[place].operation.clone();
-            let same = self.around(place).find(|outer| match (&self.operations[*outer].operation, &operation) {
-                (Operation::Completed(_), Operation::Completed(_)) | (Operation::Found(_), Operation::Found(_)) => true,
+            let done = self.operations[place].clone();
+            let same = self.around(place).find(|outer| match (&self.operations[*outer].operation, &done.operation) {
+                (Operation::Found(_), Operation::Found(_)) => true,
                 (Operation::Ran(outer), Operation::Ran(inner)) => {
                     (outer.tool == inner.tool || is_tool(&outer.tool, &inner.tool))
                         && (outer.id == inner.id || outer.id.is_none() || inner.id.is_none())
+                        && (done.is_mcp || outer.id.is_some() && outer.id == inner.id || !differ(outer, inner))
                 }
                 _ => false,
             });
             let Some(outer) = same else { continue };
             self.operations[place].is_repeated = true;
-            match (&mut self.operations[outer].operation, operation) {
-                (Operation::Completed(outer), Operation::Completed(inner)) => complete(outer, inner),
+            match (&mut self.operations[outer].operation, done.operation) {
                 (Operation::Found(outer), Operation::Found(inner)) => {
                     *outer = Found {
                         query: outer.query.take().or(inner.query),
@@ -158,11 +160,86 @@ impl Story {
                         ranks: outer.ranks && inner.ranks,
                     }
                 }
-                (Operation::Ran(outer), Operation::Ran(inner)) => run(outer, inner),
+                (Operation::Ran(outer), Operation::Ran(inner)) => {
+                    // What the tool's server got is what ran.
+                    if differ(outer, &inner) {
+                        outer.arguments.clone_from(&inner.arguments);
+                    }
+                    run(outer, inner);
+                }
                 _ => {}
             }
         }
     }
+
+    /// Gives the last of several completions what only the one around them says.
+    fn give(&mut self, outer: usize, several: &[usize]) {
+        let Operation::Completed(outer) = self.operations[outer].operation.clone() else { return };
+        let mut known = Vec::new();
+        for place in several {
+            if let Operation::Completed(inner) = &self.operations[*place].operation {
+                known.extend(calls(inner.output.as_ref()));
+            }
+        }
+        let last = several.last().map(|last| &mut self.operations[*last].operation);
+        if let Some(Operation::Completed(last)) = last {
+            last.output = with_calls(last.output.take(), outer.output, &known);
+        }
+    }
+
+    /// Completions within others: one is the same by another instrumentation, and gives what only it says. What is around
+    /// several is none: a function of the agent that asks its model more than once.
+    fn fold_completions(&mut self) {
+        let is_completion = |place: &usize| matches!(self.operations[*place].operation, Operation::Completed(_));
+        let mut places: Vec<usize> = (0..self.operations.len()).filter(is_completion).collect();
+        let outer: BTreeMap<usize, usize> = places
+            .iter()
+            .filter_map(|place| Some((*place, self.around(*place).find(|at| at != place && is_completion(at))?)))
+            .collect();
+        // From the inside.
+        let depth = |place: &usize| std::iter::successors(Some(*place), |at| outer.get(at).copied()).take(100).count();
+        places.sort_by_cached_key(|place| std::cmp::Reverse(depth(place)));
+        let mut within: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for place in places {
+            let counted = match within.remove(&place).unwrap_or_default() {
+                several if several.len() > 1 => {
+                    self.operations[place].is_repeated = true;
+                    self.give(place, &several);
+                    several
+                }
+                one => {
+                    for inner in one {
+                        self.operations[inner].is_repeated = true;
+                        let inner = self.operations[inner].operation.clone();
+                        if let (Operation::Completed(outer), Operation::Completed(inner)) =
+                            (&mut self.operations[place].operation, inner)
+                        {
+                            complete(outer, inner);
+                        }
+                    }
+                    vec![place]
+                }
+            };
+            if let Some(outer) = outer.get(&place) {
+                within.entry(*outer).or_default().extend(counted);
+            }
+        }
+    }
+}
+
+/// Whether two runs say other values of one argument; one of them may be shortened.
+fn differ(one: &Ran, other: &Ran) -> bool {
+    let named = |ran: &Ran| ran.arguments.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+    let (one, other) = (named(one), named(other));
+    let is_same = |one: &Value, other: &Value| {
+        let (short, long) = (plain(one), plain(other));
+        let is_short = |short: &str, long: &str| {
+            let begins = short.strip_suffix('…').or_else(|| short.strip_suffix("..."));
+            begins.is_some_and(|begins| long.starts_with(begins))
+        };
+        parsed(one) == parsed(other) || is_short(&short, &long) || is_short(&long, &short)
+    };
+    one.iter().any(|(name, value)| other.get(name).is_some_and(|known| !is_same(known, value)))
 }
 
 /// Whether two runs of one call may be one: they overlap in time, or their times are unknown.
@@ -206,10 +283,40 @@ fn run(outer: &mut Ran, inner: Ran) {
 
 /// The messages of the outer span, unless they are empty and the inner one has some.
 fn with_words(outer: Option<Vec<Said>>, inner: Option<Vec<Said>>) -> Option<Vec<Said>> {
-    let is_empty = |said: &Vec<Said>| said.iter().all(|one| one.text.trim().is_empty() && one.calls.is_empty());
     match (outer, inner) {
         (Some(outer), Some(inner)) if is_empty(&outer) => Some(inner),
         (outer, inner) => outer.or(inner),
+    }
+}
+
+fn is_empty(said: &Vec<Said>) -> bool {
+    said.iter().all(|one| one.text.trim().is_empty() && one.calls.is_empty())
+}
+
+fn calls(said: Option<&Vec<Said>>) -> Vec<Call> {
+    said.into_iter().flatten().flat_map(|one| &one.calls).cloned().collect()
+}
+
+/// An output with the calls of another one that are not `known`, or less often.
+fn with_calls(output: Option<Vec<Said>>, other: Option<Vec<Said>>, known: &[Call]) -> Option<Vec<Said>> {
+    let mut more = calls(other.as_ref());
+    let count = |calls: &[Call], tool: &str| calls.iter().filter(|call| call.tool == tool).count();
+    let all = more.clone();
+    more.retain(|call| {
+        let is_it = |one: &Call| !call.id.is_empty() && one.id == call.id || one.arguments == call.arguments;
+        let is_known = known.iter().any(|one| one.tool == call.tool && is_it(one));
+        !is_known && count(known, &call.tool) < count(&all, &call.tool)
+    });
+    match (output, other) {
+        (output, Some(mut other)) if output.as_ref().is_none_or(is_empty) => {
+            other.iter_mut().for_each(|one| one.calls.retain(|call| more.contains(call)));
+            Some(other)
+        }
+        (Some(mut said), _) if !more.is_empty() => {
+            said.push(Said { role: "assistant".to_owned(), calls: more, ..Said::default() });
+            Some(said)
+        }
+        (output, _) => output,
     }
 }
 
@@ -218,8 +325,12 @@ fn complete(outer: &mut Completed, inner: Completed) {
         id: outer.id.take().or(inner.id),
         model: std::mem::take(&mut outer.model),
         input: with_words(outer.input.take(), inner.input),
-        output: with_words(outer.output.take(), inner.output),
+        output: {
+            let known = calls(outer.output.as_ref());
+            with_calls(outer.output.take(), inner.output, &known)
+        },
         finish: outer.finish.take().or(inner.finish),
+        unread: outer.unread.take().or(inner.unread),
         input_tokens: outer.input_tokens.or(inner.input_tokens),
         cached_tokens: outer.cached_tokens.or(inner.cached_tokens),
         cache_write_tokens: outer.cache_write_tokens.or(inner.cache_write_tokens),
@@ -259,6 +370,66 @@ mod tests {
             };
             let spans = vec![span("a", (1, 500_000_000), &outer), span("b", (100_000_000, 300_000_000), &inner)];
             assert_eq!(stories(spans, &[]).remove(0).completions().count(), counted, "{outer} {inner}");
+        }
+    }
+
+    #[test]
+    fn spans_around_others_count_once_with_all_calls_unless_they_are_around_several_or_ran_otherwise() {
+        let span = |id: &str, parent: &str, (start_ns, end_ns): (u64, u64), told: serde_json::Value| {
+            let attributes = told.as_object().expect("attributes").clone();
+            let parent = (!parent.is_empty()).then(|| parent.to_owned());
+            Span { trace: "t".into(), id: id.into(), parent, start_ns, end_ns, attributes, ..Span::default() }
+        };
+        let chat = |said: &serde_json::Value| json!({"gen_ai.operation.name": "chat", "gen_ai.output.messages": [said], "gen_ai.usage.input_tokens": 7});
+        let words = json!({"role": "assistant", "content": "So."});
+        let call = |id: &str, arguments: &str| json!({"role": "assistant", "tool_calls": [{"id": id, "function": {"name": "look", "arguments": arguments}}]});
+        let (one, same) = (call("c1", "{}"), call("", "{}"));
+        let mute = json!({"gen_ai.operation.name": "chat"});
+        for (outer, inner, expected) in [
+            (chat(&words), vec![chat(&one)], (1, 1)),
+            (chat(&one), vec![chat(&words)], (1, 1)),
+            (chat(&one), vec![chat(&one)], (1, 1)),
+            (chat(&one), vec![chat(&same)], (1, 1)),
+            (chat(&one), vec![chat(&call("framework", "{\"a\": 1}"))], (1, 1)),
+            (mute.clone(), vec![chat(&one)], (1, 1)),
+            (chat(&words), vec![chat(&one), chat(&words)], (2, 1)),
+            (chat(&one), vec![chat(&one), chat(&words)], (2, 1)),
+            (chat(&one), vec![mute.clone(), mute.clone()], (2, 1)),
+            (chat(&one), vec![mute], (1, 1)),
+        ] {
+            let mut spans = vec![span("o", "", (1_000, 99_000), outer.clone())];
+            spans.extend(
+                (1..)
+                    .zip(&inner)
+                    .map(|(at, told)| span(&format!("i{at}"), "o", (at * 10_000, at * 10_000 + 5_000), told.clone())),
+            );
+            let story = stories(spans, &[]).remove(0);
+            let said = story.completions().filter_map(|done| match &done.operation {
+                super::Operation::Completed(one) => one.output.as_ref(),
+                _ => None,
+            });
+            let calls = said.flatten().map(|said| said.calls.len()).sum::<usize>();
+            assert_eq!((story.completions().count(), calls), expected, "{outer} {inner:?}");
+        }
+        let run = |arguments: serde_json::Value, more: (&str, &str)| json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "gen_ai.tool.call.arguments": arguments, more.0: more.1});
+        let (asked, got) = (json!({"q": "a"}), json!({"q": "b", "k": 3}));
+        let (none, mcp) = (("x", "y"), ("mcp.method.name", "tools/call"));
+        for (outer, inner, expected) in [
+            (run(asked.clone(), none), run(asked.clone(), none), vec![&asked]),
+            (run(asked.clone(), none), run(json!({"q": "a", "k": 3}), none), vec![&asked]),
+            (run(json!({"q": "abc…"}), none), run(json!({"q": "abcdef"}), none), vec![&json!({"q": "abc…"})]),
+            (run(asked.clone(), none), run(got.clone(), none), vec![&asked, &got]),
+            (run(asked.clone(), none), run(got.clone(), mcp), vec![&got]),
+        ] {
+            let spans =
+                vec![span("o", "", (1_000, 99_000), outer.clone()), span("i", "o", (2_000, 9_000), inner.clone())];
+            let story = stories(spans, &[]).remove(0);
+            let ran =
+                story.operations.iter().filter(|done| !done.is_repeated).filter_map(|done| match &done.operation {
+                    super::Operation::Ran(ran) => ran.arguments.as_ref(),
+                    _ => None,
+                });
+            assert_eq!(ran.collect::<Vec<_>>(), expected, "{outer} {inner}");
         }
     }
 

@@ -205,6 +205,7 @@ fn span(value: &Value) -> Result<Span, SpanError> {
         None => false,
     };
     let message = status.and_then(|status| member(status, &["message", "description"]));
+    let dropped = |names: &[&str]| member(value, names).and_then(Value::as_u64).unwrap_or_default();
     Ok(Span {
         trace: trace.and_then(|id| read_id(id, 16)).ok_or_else(|| wrong("trace", trace))?,
         id: id.and_then(|id| read_id(id, 8)).ok_or_else(|| wrong("span", id))?,
@@ -225,9 +226,8 @@ fn span(value: &Value) -> Result<Span, SpanError> {
             })
             .collect(),
         failed: is_error.then(|| message.and_then(Value::as_str).unwrap_or_default().to_owned()),
-        dropped: member(value, &["droppedAttributesCount", "dropped_attributes_count"])
-            .and_then(Value::as_u64)
-            .unwrap_or_default(),
+        dropped: dropped(&["droppedAttributesCount", "dropped_attributes_count"]),
+        dropped_events: dropped(&["droppedEventsCount", "dropped_events_count"]),
     })
 }
 

@@ -1,6 +1,7 @@
 //! What LangChain's callbacks write around messages, arguments and results: serialised constructors (`lc`, `kwargs`),
 //! messages as dictionaries (`type`, `data`), and the wraps of OpenLLMetry (`inputs`, `output`).
 
+use super::parsed;
 use serde_json::{Map, Value};
 
 /// The object within a serialised constructor or a message's dictionary, which has a type and data with contents alone:
@@ -29,12 +30,16 @@ pub(super) fn is_failed(message: &Map<String, Value>) -> bool {
     message.get("status").is_some_and(|status| status == "error")
 }
 
-/// The arguments of a run, without what OpenLLMetry writes beside them.
+/// The arguments of a run, without what OpenLLMetry writes beside them: `inputs`, else `input_str`, which may be no JSON.
 pub(super) fn arguments(given: Value) -> Value {
+    let is_wrapped = |members: &Map<String, Value>| {
+        let beside = ["tags", "metadata", "kwargs"].iter().all(|name| members.contains_key(*name));
+        members.contains_key("input_str") || beside && members.contains_key("inputs")
+    };
     match given {
-        Value::Object(mut members) if members.contains_key("input_str") => match members.remove("inputs") {
+        Value::Object(mut members) if is_wrapped(&members) => match members.remove("inputs") {
             Some(inputs) if inputs.is_object() => inputs,
-            _ => Value::Object(members),
+            _ => members.get("input_str").map(parsed).unwrap_or_default(),
         },
         other => other,
     }

@@ -4,9 +4,10 @@
 //! <https://github.com/open-telemetry/semantic-conventions-genai>,
 //! <https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md>
 
-use super::messages::{Said, by_name, flattened, messages, nested, plain, words_in};
+use super::messages::{CUT_OFF, Said, by_name, flattened, messages, nested, plain, words_in};
+use super::parts::is_broken;
 use super::published::{LEARNED, OUTCOME, WITHOUT_LEARNED};
-use super::{Attributes, Span, first, langchain, parsed, usage, words};
+use super::{Attributes, HIDDEN, Span, first, langchain, parsed, usage, words};
 use crate::trace::finish_of;
 use serde_json::{Map, Value};
 
@@ -44,6 +45,8 @@ pub(crate) struct Completed {
     /// `None` if contents are not captured.
     pub(crate) output: Option<Vec<Said>>,
     pub(crate) finish: Option<String>,
+    /// What of it cannot be read and may be a call.
+    pub(crate) unread: Option<String>,
     pub(crate) input_tokens: Option<u64>,
     pub(crate) cached_tokens: Option<u64>,
     pub(crate) cache_write_tokens: Option<u64>,
@@ -99,7 +102,9 @@ pub(super) fn of(span: &Span) -> Option<Operation> {
         "reranker" => Operation::Found(Found { ranks: true, ..found(attributes) }),
         "embeddings" | "embedding" => Operation::Vectors,
         "invoke_agent" | "invoke_workflow" | "agent" | "chain" | "workflow" => {
-            let of = |names: &[&str], user| first(attributes, names).and_then(|value| words_in(value, user));
+            let of = |names: &[&str], user| {
+                first(attributes, names).and_then(|value| words_in(value, user)).filter(|words| words != HIDDEN)
+            };
             Operation::Agent {
                 asked: of(
                     &["gen_ai.input.messages", "input.value", "traceloop.entity.input", LANGFUSE_INPUT, "ai.prompt"],
@@ -178,6 +183,31 @@ fn completed(span: &Span) -> Completed {
         direct.or_else(|| flattened(attributes, flat)).filter(|said| !said.is_empty())
     };
     let (asked, answered) = in_events(span);
+    let in_events = asked.is_some() || answered.is_some();
+    let inputs = ["gen_ai.input.messages", "ai.prompt.messages"];
+    let outputs = ["gen_ai.output.messages", "gen_ai.output"];
+    let input = of(&inputs, &["llm.input_messages", "gen_ai.prompt"])
+        .or(asked)
+        .or_else(|| of(&["input.value", LANGFUSE_INPUT], &[]));
+    let output = of(&outputs, &["llm.output_messages", "gen_ai.completion"])
+        .or(answered)
+        .or_else(|| ai_sdk_output(attributes))
+        .or_else(|| of(&["output.value", LANGFUSE_OUTPUT], &[]));
+    let is_whole = first(attributes, &inputs).and(first(attributes, &outputs)).is_some();
+    let mut unread = if span.dropped > 0 && !is_whole {
+        Some("attributes that the exporter dropped".to_owned())
+    } else if span.dropped_events > 0 && (in_events || output.is_none()) {
+        Some("events that the exporter dropped".to_owned())
+    } else {
+        None
+    };
+    let mut legible = |said: Option<Vec<Said>>| {
+        let mut said = said?;
+        unread = unread.take().or_else(|| said.iter().find_map(|one| one.unread.clone()));
+        said.retain(|one| one.role != CUT_OFF);
+        (!said.is_empty()).then_some(said)
+    };
+    let (input, output) = (legible(input), legible(output));
     let finish = [
         "gen_ai.response.finish_reasons",
         "gen_ai.completion.0.finish_reason",
@@ -194,13 +224,9 @@ fn completed(span: &Span) -> Completed {
         )
         .unwrap_or("unknown")
         .to_owned(),
-        input: of(&["gen_ai.input.messages", "ai.prompt.messages"], &["llm.input_messages", "gen_ai.prompt"])
-            .or(asked)
-            .or_else(|| of(&["input.value", LANGFUSE_INPUT], &[])),
-        output: of(&["gen_ai.output.messages", "gen_ai.output"], &["llm.output_messages", "gen_ai.completion"])
-            .or(answered)
-            .or_else(|| ai_sdk_output(attributes))
-            .or_else(|| of(&["output.value", LANGFUSE_OUTPUT], &[])),
+        input,
+        output,
+        unread,
         finish: finish.or_else(|| finish_in(span)),
         input_tokens: number(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"])
             .or(usage.input_tokens),
@@ -276,16 +302,19 @@ fn ran(span: &Span) -> Ran {
     let id = words(attributes, &["gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id"]);
     let arguments = [
         "gen_ai.tool.call.arguments", "gen_ai.tool.args", "input.value", "tool.parameters", "traceloop.entity.input",
-        "ai.toolCall.args", "tool_arguments",
+        "ai.toolCall.args", "tool_arguments", LANGFUSE_INPUT,
     ];
     // A function that is observed as a tool may take arguments by position, which have no names.
-    let observed = || by_name(parsed(first(attributes, &[LANGFUSE_INPUT])?));
+    let given = first(attributes, &arguments).map(parsed).map(langchain::arguments).and_then(by_name);
+    let is_lost = |given: &Value| {
+        given.is_array() || given.as_str().is_some_and(|text| text.trim().is_empty() || is_broken(text))
+    };
     let result = result_in(attributes);
     let message = result.as_ref().and_then(langchain::tool_message);
     Ran {
         tool: name.to_owned(),
         id: id.or_else(|| message?.get("tool_call_id")?.as_str()).map(str::to_owned),
-        arguments: first(attributes, &arguments).map(parsed).map(langchain::arguments).or_else(observed),
+        arguments: given.filter(|given| !is_lost(given)),
         result: message.and_then(|message| message.get("content")).map(parsed).or(result.clone()),
         outcome: words(attributes, &[OUTCOME]).map(str::to_owned),
     }

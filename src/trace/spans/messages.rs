@@ -5,11 +5,14 @@
 //! `gen_ai.prompt.0.content`), and lists of calls.
 
 use super::langchain::{is_failed, unwrapped};
+use super::parts::{self, Kind};
 use super::{Attributes, parsed};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Parts of a flattened name that are read; names with more are not messages.
 const MOST_PARTS: usize = 16;
+/// What stands for messages that were cut off.
+pub(super) const CUT_OFF: &str = "messages that are cut off, or no JSON";
 /// Roles of messages that are pairs of a role and a text.
 const ROLES: [&str; 5] = ["system", "user", "human", "assistant", "ai"];
 /// Members of an agent's input or output that hold its words, if it is an object.
@@ -33,6 +36,8 @@ pub(crate) struct Said {
     pub(crate) tool: Option<String>,
     /// For a result: whether it is marked as an error.
     pub(crate) is_failed: bool,
+    /// What of it cannot be read and may be a call.
+    pub(crate) unread: Option<String>,
 }
 
 /// One call of a tool in a message.
@@ -50,6 +55,10 @@ impl Said {
         matches!(self.role.as_str(), "user" | "human")
     }
 
+    pub(crate) fn is_result(&self) -> bool {
+        matches!(self.role.as_str(), "tool" | "function")
+    }
+
     pub(crate) fn is_agent(&self) -> bool {
         matches!(self.role.as_str(), "assistant" | "ai" | "model" | "")
     }
@@ -60,6 +69,9 @@ pub(super) fn messages(value: &Value) -> Vec<Said> {
     let mut said = Vec::new();
     match (value, parsed(value)) {
         (Value::String(_), Value::Array(none)) if none.is_empty() => {}
+        (Value::String(_), Value::String(text)) if parts::is_broken(&text) => {
+            said.push(Said { role: CUT_OFF.to_owned(), unread: Some(CUT_OFF.to_owned()), ..Said::default() });
+        }
         // A text that is JSON, but no message.
         (Value::String(text), read) if !holds_messages(&read) => {
             said.push(Said { text: text.clone(), ..Said::default() });
@@ -127,7 +139,7 @@ fn listed(members: Map<String, Value>) -> Value {
 fn collect(value: &Value, said: &mut Vec<Said>) {
     match value {
         Value::Array(items) if items.iter().any(|item| item.get("tool.name").is_some()) => {
-            let calls = items.iter().filter_map(call).collect();
+            let calls = items.iter().filter_map(parts::call).collect();
             said.push(Said { role: "assistant".to_owned(), calls, ..Said::default() });
         }
         Value::Array(items) => match items.as_slice() {
@@ -147,7 +159,7 @@ fn collect(value: &Value, said: &mut Vec<Said>) {
             match object.get("messages").or_else(|| items(object)) {
                 Some(inner) => collect(inner, said),
                 None => match item(object) {
-                    Some(one) => said.push(one),
+                    Some(items) => said.extend(items),
                     None => message(object, said),
                 },
             }
@@ -157,31 +169,35 @@ fn collect(value: &Value, said: &mut Vec<Said>) {
     }
 }
 
-/// The items of a request to OpenAI's Responses API, or of its answer.
+/// The items of a request to OpenAI's Responses API, or of its answer; the choices of an answer of its chat.
 fn items(object: &Map<String, Value>) -> Option<&Value> {
     let listed = ["input", "output"].into_iter().find_map(|name| object.get(name).filter(|items| items.is_array()));
+    let choices = || object.get("choices").filter(|choices| choices.pointer("/0/message").is_some());
+    let listed = listed.or_else(choices);
     listed.filter(|_| !["role", "content", "call_id"].iter().any(|name| object.contains_key(*name)))
 }
 
-/// An item of that API which is a call or a result: `function_call`, `custom_tool_call_output`, `shell_call`, ….
-fn item(object: &Map<String, Value>) -> Option<Said> {
+/// An item of that API which is a call or a result: `function_call`, `custom_tool_call_output`, `shell_call`, …. What the
+/// service ran has an id and a state.
+fn item(object: &Map<String, Value>) -> Option<Vec<Said>> {
     let text = |name: &str| object.get(name).and_then(Value::as_str);
-    let (id, kind) = (text("call_id")?.to_owned(), text("type")?);
+    let kind = text("type")?;
+    let Some(id) = text("call_id") else {
+        text("id").filter(|_| text("status").is_some() || text("server_label").is_some())?;
+        return parts::of_service(object, kind);
+    };
     if kind.ends_with("_output") {
         let (tool, text) = (text("name").map(str::to_owned), object.get("output").map(plain).unwrap_or_default());
-        return Some(Said { role: "tool".to_owned(), text, answers: Some(id), tool, ..Said::default() });
+        return Some(vec![Said {
+            role: "tool".to_owned(),
+            text,
+            answers: Some(id.to_owned()),
+            tool,
+            ..Said::default()
+        }]);
     }
-    let kind = kind.strip_suffix("_call")?;
-    let given =
-        ["arguments", "input", "action", "operation"].into_iter().find_map(|name| Some((name, object.get(name)?)));
-    let arguments = match given {
-        Some(("input", input)) => json!({ "input": input }),
-        Some((_, given)) => parsed(given),
-        None => json!({}),
-    };
-    let tool = text("name").unwrap_or(kind).to_owned();
-    let calls = vec![Call { id, tool, arguments }];
-    Some(Said { role: "assistant".to_owned(), calls, ..Said::default() })
+    let calls = vec![parts::item_call(object, kind.strip_suffix("_call")?)];
+    Some(vec![Said { role: "assistant".to_owned(), calls, ..Said::default() }])
 }
 
 fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
@@ -196,26 +212,27 @@ fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
             Some(Value::Null) | None => continue,
             Some(other) => more.text = plain(other),
         }
+        one.unread = one.unread.take().or(more.unread.take());
         add_unknown(more, its_results, &mut one, &mut results);
     }
     // The text of a result may stand beside it.
     if !one.is_agent() && results.iter().any(|result| condensed(&result.text) == condensed(&one.text)) {
         one.text.clear();
     }
-    let calls = object.get("tool_calls").and_then(Value::as_array).into_iter().flatten().filter_map(call);
     // LangChain repeats the calls of the content.
+    let (calls, unread) = parts::beside(object);
+    one.unread = one.unread.take().or(unread);
     let known = one.calls.len();
     for call in calls {
         if call.id.is_empty() || one.calls[..known].iter().all(|one| one.id != call.id) {
             one.calls.push(call);
         }
     }
-    one.calls.extend(object.get("function_call").and_then(call));
     one.answers = text(&["tool_call_id", "id"]).filter(|_| one.role == "tool").map(str::to_owned);
     one.tool = text(&["name"]).filter(|_| one.role == "tool").map(str::to_owned);
     one.is_failed = one.role == "tool" && is_failed(object);
     // A message may hold nothing but results.
-    if results.is_empty() || !one.text.is_empty() || !one.calls.is_empty() {
+    if results.is_empty() || !one.text.is_empty() || !one.calls.is_empty() || one.unread.is_some() {
         said.push(one);
     }
     said.append(&mut results);
@@ -243,7 +260,8 @@ fn add_unknown(more: Said, its_results: Vec<Said>, one: &mut Said, results: &mut
     one.calls.extend(calls);
     let is_repeated = |result: &Said, known: &Said| {
         let has_ids = result.answers.is_some() && known.answers.is_some();
-        if has_ids { result.answers == known.answers } else { condensed(&result.text) == condensed(&known.text) }
+        let is_same = || condensed(&result.text) == condensed(&known.text) && result.calls == known.calls;
+        if has_ids { result.answers == known.answers } else { is_same() }
     };
     let new = its_results.into_iter().filter(|result| !results.iter().any(|known| is_repeated(result, known)));
     let new: Vec<Said> = new.collect();
@@ -257,42 +275,32 @@ fn condensed(text: &str) -> String {
 
 fn part(item: &Value, one: &mut Said, results: &mut Vec<Said>) {
     let item = item.get("message_content").unwrap_or(item);
+    let kind = item.get("type").and_then(Value::as_str);
+    let (what, item) = parts::kind_of(item);
     let text = |names: &[&str]| names.iter().find_map(|name| item.get(*name)?.as_str()).map(str::to_owned);
-    let kind = text(&["type"]).unwrap_or_else(|| "text".to_owned());
-    match kind.as_str() {
-        "text" | "input_text" | "output_text" => {
+    match what {
+        Kind::Words => {
             let words = item.as_str().map(str::to_owned).or_else(|| text(&["content", "text"]));
             add(&mut one.text, &words.unwrap_or_default());
         }
-        "tool_call" | "tool_use" | "tool-call" => one.calls.extend(call(item)),
-        "tool_call_response" | "tool_result" | "tool-result" => {
+        Kind::Call(call) => one.calls.push(call),
+        Kind::Served(said) => results.extend(said),
+        Kind::Result => {
             let result = ["response", "result", "content", "output"].into_iter().find_map(|name| item.get(name));
-            let result = result.map(|result| result.get("value").filter(|_| kind == "tool-result").unwrap_or(result));
-            let answers = text(&["id", "tool_call_id", "tool_use_id", "toolCallId"]);
+            let result =
+                result.map(|result| result.get("value").filter(|_| kind == Some("tool-result")).unwrap_or(result));
+            let answers = text(&["id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId"]);
             let tool = text(&["name", "toolName"]);
-            let text = result.map(plain).unwrap_or_default();
+            let text = parts::shown(result);
             let is_marked = ["is_error", "isError"].iter().any(|name| item.get(*name) == Some(&Value::Bool(true)));
             // Of the AI SDK: `error-text`, `error-json`, `execution-denied`.
             let kind = item.pointer("/output/type").and_then(Value::as_str).unwrap_or_default();
             let is_failed = is_marked || kind.starts_with("error-") || kind == "execution-denied";
             results.push(Said { role: "tool".to_owned(), text, answers, tool, is_failed, ..Said::default() });
         }
-        _ => {}
+        Kind::Aside => {}
+        Kind::Unread(why) => one.unread = Some(why),
     }
-}
-
-fn call(item: &Value) -> Option<Call> {
-    let item = item.get("tool_call").unwrap_or(item);
-    let function = item.get("function").unwrap_or(item);
-    let tool = ["name", "tool.name", "toolName"].into_iter().find_map(|name| function.get(name)?.as_str())?.to_owned();
-    let given = ["arguments", "args", "input", "tool.args"].into_iter().find_map(|name| function.get(name));
-    let arguments = match given {
-        None | Some(Value::Null) => Value::Object(Map::new()),
-        Some(Value::String(empty)) if empty.trim().is_empty() => Value::Object(Map::new()),
-        Some(other) => parsed(other),
-    };
-    let id = ["id", "toolCallId"].into_iter().find_map(|name| item.get(name)?.as_str()).unwrap_or_default().to_owned();
-    Some(Call { id, tool, arguments })
 }
 
 fn add(text: &mut String, more: &str) {
@@ -338,6 +346,9 @@ pub(super) fn prints(json: &str, said: &str) -> bool {
 /// the one member of an object that is known to hold words, or the one text of an input; else the JSON as it is.
 pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
     let mut read = parsed(value);
+    if read.as_str().is_some_and(parts::is_cut_off) {
+        return None;
+    }
     let answers = |name: &str| WORDS.contains(&name) && !ASKED.contains(&name);
     if let Value::Object(members) = &mut read
         && !user
@@ -380,6 +391,7 @@ pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn items_of_responses_are_calls_and_results_alone_and_within_a_request_or_an_answer() {

@@ -12,6 +12,7 @@ mod langsmith;
 mod meaning;
 mod messages;
 mod multipart;
+mod parts;
 mod protobuf;
 mod published;
 mod story;
@@ -57,6 +58,8 @@ pub(crate) struct Span {
     pub(crate) failed: Option<String>,
     /// Number of attributes that the exporter dropped.
     pub(crate) dropped: u64,
+    /// Number of events that it dropped.
+    pub(crate) dropped_events: u64,
 }
 
 impl Span {
@@ -161,14 +164,17 @@ fn text(bytes: &[u8], odd: &mut Vec<String>) -> String {
     text
 }
 
+/// What OpenInference writes in the place of contents that it hides.
+pub(crate) const HIDDEN: &str = "__REDACTED__";
+
 /// An attribute's first value that is there, by its names.
 fn first<'a>(attributes: &'a Attributes, names: &[&str]) -> Option<&'a Value> {
-    names.iter().find_map(|name| attributes.get(*name)).filter(|value| !value.is_null())
+    names.iter().find_map(|name| attributes.get(*name)).filter(|value| !value.is_null() && **value != HIDDEN)
 }
 
 /// A text attribute by its names; empty counts as missing.
 fn words<'a>(attributes: &'a Attributes, names: &[&str]) -> Option<&'a str> {
-    names.iter().find_map(|name| attributes.get(*name)?.as_str().filter(|words| !words.is_empty()))
+    names.iter().find_map(|name| attributes.get(*name)?.as_str().filter(|words| !["", HIDDEN].contains(words)))
 }
 
 /// A value that may be written as JSON in a text.

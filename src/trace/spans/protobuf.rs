@@ -141,6 +141,7 @@ fn span(bytes: &[u8]) -> Result<Span, SpanError> {
             8 => span.end_ns = field.number().unwrap_or_default(),
             9 => pair(field, &mut span.attributes).ok_or("one of its attributes is broken")?,
             10 => span.dropped = field.number().unwrap_or_default(),
+            12 => span.dropped_events = field.number().unwrap_or_default(),
             11 => span.events.push(event(field).ok_or("one of its events is broken")?),
             15 => status(field, &mut span.failed).ok_or("its status is broken")?,
             _ => {}

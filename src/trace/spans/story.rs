@@ -1,7 +1,9 @@
 //! The spans of one trace id in order, each with what it says and with the span that it happened within.
 
 use super::Span;
-use super::meaning::{self, Operation, is_tool};
+use super::meaning::{self, Completed, Operation, is_tool};
+use super::messages::Said;
+use super::parts::plainly;
 use super::published::{self, OUTCOME, REWARD, TASK};
 use crate::platform::secrets;
 use crate::trace::Logged;
@@ -13,6 +15,8 @@ use std::fmt;
 
 /// Ancestors of a span that are looked at.
 const MOST_ANCESTORS: usize = 1_000;
+/// Why completions end, by all services, if they end with a call.
+const CALLING: [&str; 4] = ["toolcalls", "toolcall", "tooluse", "functioncall"];
 /// Characters of one line about an operation.
 const LONGEST_LINE: usize = 1_000;
 
@@ -27,6 +31,10 @@ pub(crate) struct Story {
     pub(crate) logged: Vec<(u64, Logged)>,
     /// What is odd about the spans.
     pub(crate) notes: Vec<String>,
+    /// What of its completions may be a call and cannot be read.
+    pub(crate) unread: Vec<String>,
+    /// Number of its other spans of which the exporter dropped what may be a call or a search.
+    pub(crate) lost: usize,
     /// Number of spans of other work, which are not read.
     pub(crate) others: usize,
     /// Whether its spans say how calls ended: [`published::OUTCOME`].
@@ -56,6 +64,8 @@ pub(crate) struct SpanOperation {
     pub(crate) failed: Option<String>,
     /// Whether the server of a tool reports it, and no client.
     pub(crate) is_of_server: bool,
+    /// Whether a client reports it as a call by the Model Context Protocol.
+    pub(crate) is_mcp: bool,
     /// Whether another instrumentation reported the same operation, around this span: it counts once.
     pub(crate) is_repeated: bool,
 }
@@ -107,6 +117,7 @@ impl Story {
             }
             story.logged(span);
             story.about(span);
+            story.lost += usize::from(span.dropped > 0 && may_miss(operations[place].as_ref()));
             let Some(operation) = &operations[place] else { continue };
             numbers[place] = Some(story.operations.len());
             enclosing.push(around);
@@ -125,13 +136,20 @@ impl Story {
                     .or_else(|| observed(span))
                     .or_else(|| if is_run { meaning::failed_result(span) } else { None }),
                 is_of_server: is_of_server(span),
+                is_mcp: meaning::is_mcp_call(span),
                 is_repeated: false,
             });
         }
         for (done, around) in story.operations.iter_mut().zip(enclosing) {
             done.within = around.and_then(|place| numbers[place]);
         }
+        let unread = story.completions().filter_map(|done| match &done.operation {
+            Operation::Completed(completed) => completed.unread.clone(),
+            _ => None,
+        });
+        story.unread = unread.collect();
         story.fold();
+        story.unread.extend(story.missing());
         story.others = operations.iter().filter(|operation| operation.is_none()).count();
         let clocks = spans.iter().filter(|span| !span.is_timed()).count();
         let dropped: u64 = spans.iter().map(|span| span.dropped).sum();
@@ -206,6 +224,12 @@ impl Story {
         }
     }
 
+    /// What is missing, with what of the completions cannot be read.
+    pub(crate) fn because(&self, missing: String) -> String {
+        let unread = self.unread.first();
+        unread.map_or_else(|| missing.clone(), |unread| format!("{missing}; not read: {unread}"))
+    }
+
     /// Leaves out completions of other models than these, if `count` remain: an instrumented client may also ask a search
     /// service, which is no completion of the agent's model.
     pub(crate) fn keep_completions(&mut self, count: usize, models: &[&str]) {
@@ -240,6 +264,37 @@ impl Story {
     /// The completions, each once.
     pub(crate) fn completions(&self) -> impl Iterator<Item = &SpanOperation> {
         self.operations.iter().filter(|done| !done.is_repeated && matches!(done.operation, Operation::Completed(_)))
+    }
+
+    /// What completions say of calls that nothing shows: that they ended with a call, or nothing beside others with an
+    /// answer. The next completion, or a run or a search before its end, may show it.
+    fn missing(&self) -> Vec<String> {
+        let completions: Vec<(&SpanOperation, &Completed)> = self
+            .completions()
+            .filter_map(|done| if let Operation::Completed(one) = &done.operation { Some((done, one)) } else { None })
+            .collect();
+        let calls = |said: &Option<Vec<Said>>| said.iter().flatten().any(|said| !said.calls.is_empty());
+        let are_captured = completions.iter().any(|(_, one)| one.output.is_some());
+        let unknown = completions.iter().enumerate().filter_map(|(at, (done, one))| {
+            let is_call = |finish: &String| CALLING.contains(&plainly(finish).as_str());
+            let what = match &one.finish {
+                Some(finish) if is_call(finish) => {
+                    format!("the call with which a completion ended (`{}`)", quote(finish, 40))
+                }
+                None if one.output.is_none() && are_captured => "a completion without an output".to_owned(),
+                _ => return None,
+            };
+            let next = completions.get(at + 1);
+            let until =
+                next.map_or(u64::MAX, |(next, _)| next.at_ns.saturating_add(next.took_us.saturating_mul(1_000)));
+            let since = self.operations.partition_point(|other| other.at_ns < done.at_ns);
+            let mut after = self.operations[since..].iter().take_while(|other| other.at_ns <= until);
+            let is_shown = calls(&one.output)
+                || next.is_some_and(|(_, next)| calls(&next.input))
+                || after.any(|other| matches!(other.operation, Operation::Ran(_) | Operation::Found(_)));
+            (!is_shown && done.failed.is_none()).then_some(what)
+        });
+        unknown.collect()
     }
 
     /// The middles of the completions, in order: a completion is before a time if its middle is, because clocks of SDKs
@@ -313,6 +368,16 @@ fn sort(spans: &mut [Span]) {
             };
             (rank, format!("{operation:?}"), span.id.clone())
         });
+    }
+}
+
+/// Whether an operation may lack contents that its span lost; of an unknown one, its name.
+fn may_miss(operation: Option<&Operation>) -> bool {
+    match operation {
+        None => true,
+        Some(Operation::Ran(ran)) => ran.arguments.is_none(),
+        Some(Operation::Found(_)) => true,
+        Some(Operation::Completed(_) | Operation::Agent { .. } | Operation::Vectors) => false,
     }
 }
 

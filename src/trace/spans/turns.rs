@@ -4,9 +4,11 @@
 //! said. Without a span of an agent, a completion begins a turn if a user's message follows the last answer in its
 //! input; the turn's answer is then the last text of the model.
 
-use super::meaning::Operation;
+use super::HIDDEN;
+use super::meaning::{Operation, Ran};
 use super::messages::{Said, prints};
 use super::story::Story;
+use std::collections::BTreeMap;
 
 /// One turn, as far as spans tell.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -75,9 +77,33 @@ pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
         }
     }
     for turn in &mut turns {
+        after_their_calls(story, &mut turn.operations);
         by_completions(story, turn);
     }
     turns
+}
+
+/// Puts runs, with what is within them, after the completion that asked for them, whatever their clocks say: the id of a
+/// call decides.
+fn after_their_calls(story: &Story, operations: &mut Vec<usize>) {
+    let mut asked: BTreeMap<&str, usize> = BTreeMap::new();
+    for (rank, place) in operations.iter().enumerate() {
+        let Operation::Completed(one) = &story.operations[*place].operation else { continue };
+        let calls = one.output.iter().flatten().flat_map(|said| &said.calls).filter(|call| !call.id.is_empty());
+        calls.for_each(|call| _ = asked.entry(&call.id).or_insert(rank));
+    }
+    let of_run = |place: usize| match &story.operations[place].operation {
+        Operation::Ran(Ran { id: Some(id), .. }) => asked.get(id.as_str()).copied(),
+        _ => None,
+    };
+    let mut ranked: Vec<(usize, usize)> = Vec::with_capacity(operations.len());
+    for (rank, place) in operations.iter().enumerate() {
+        let after = story.around(*place).chain([*place]).filter_map(of_run).max().filter(|asked| *asked > rank);
+        ranked.push((after.unwrap_or(rank), *place));
+    }
+    // What has the rank of a completion comes after it.
+    ranked.sort_by_key(|(rank, place)| (*rank, operations.get(*rank) != Some(place)));
+    *operations = ranked.into_iter().map(|(_, place)| place).collect();
 }
 
 /// Whether a completion belongs to another turn: the user's last message in its input follows the turn's answer.
@@ -119,11 +145,11 @@ fn by_completions(story: &Story, turn: &mut SpanTurn) {
         // One text without a role is a prompt.
         let prompt =
             || completed.first().and_then(|(_, one)| one.input.as_ref()?.first().filter(|said| said.role.is_empty()));
-        turn.query = asked.or_else(prompt).map(|said| said.text.clone());
+        turn.query = asked.or_else(prompt).map(|said| said.text.clone()).filter(|text| text != HIDDEN);
     }
     let Some((last, completion)) = completed.last() else { return };
     let said = completion.output.iter().flatten().rfind(|said| said.is_agent() && said.calls.is_empty());
-    let said = said.map(|said| said.text.clone()).filter(|text| !text.trim().is_empty());
+    let said = said.map(|said| said.text.clone()).filter(|text| !["", HIDDEN].contains(&text.trim()));
     if turn.answer.as_ref().is_none_or(|answer| said.as_ref().is_some_and(|said| prints(answer, said))) {
         turn.answer = said;
     }

@@ -35,6 +35,8 @@ pub(in crate::flow::external) struct Shown {
     pub says_outcomes: bool,
     /// Calls with it.
     pub outcomes: usize,
+    /// Spans that lost what may be a call or a search.
+    pub lost: usize,
     /// Searches with `ragcheck.without_learned`.
     pub without_learned: usize,
     /// Searches with the name of what was searched.
@@ -53,6 +55,7 @@ impl TraceBuilder<'_> {
         let mut notes = story.notes.clone();
         let told = story.completions().count();
         self.shown.says_outcomes |= story.has_outcomes;
+        self.shown.lost += story.lost;
         self.shown.says_work |=
             story.operations.iter().any(|done| !matches!(done.operation, Operation::Completed(_) | Operation::Vectors));
         if told > 0 && told != seen {

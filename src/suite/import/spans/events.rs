@@ -7,13 +7,16 @@ use super::super::error::ConversationError;
 use crate::platform::secrets;
 use crate::provider::tool_result;
 use crate::trace::answer::{is_blank, without_reasoning};
-use crate::trace::spans::{Completed, Found, Operation, Said, SpanOperation, SpanTurn, Story};
+use crate::trace::spans::{Completed, Found, HIDDEN, Operation, Said, SpanOperation, SpanTurn, Story};
 use crate::trace::{
     Answer, Completion, Event, FlowSearch, Hit, Reply, SearchResult, ToolCalled, ToolOutcome, ToolResult, TurnEnded,
     TurnOutcome, What,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The beginning of a document's text in a span without contents.
+const NO_TEXT: &str = "…";
 
 /// The events so far.
 pub(super) struct Events<'s> {
@@ -30,8 +33,9 @@ pub(super) struct Events<'s> {
     runs: BTreeMap<usize, usize>,
     /// Number of events before the turn.
     first: usize,
-    /// The last words of the model without a call in the turn, and the number of events up to them.
-    words: Option<(usize, String)>,
+    /// The last words of the model without a call in the turn, the number of events up to them, and their end in
+    /// microseconds.
+    words: Option<(usize, String, u64)>,
     /// Whether the model called a tool after them.
     called_since: bool,
     /// Calls of the turn with a result: index of the event, and number of events at that time.
@@ -112,32 +116,7 @@ impl<'s> Events<'s> {
             for call in said.calls.iter().filter(|_| asked.is_none_or(|asked| at > asked)) {
                 self.shown(done.at_ns, call, &ids, &mut claimed);
             }
-            if said.role != "tool" && said.role != "function" {
-                continue;
-            }
-            let id = said.answers.as_deref();
-            let call = match (self.call_of(id, None, None), self.without_result(id)) {
-                (Some(call), _) if call < self.first && at > asked.unwrap_or_default() => {
-                    self.late += 1;
-                    continue;
-                }
-                (Some(call), _) => {
-                    self.got.push((call, self.events.len()));
-                    call
-                }
-                (None, Some(call)) => call,
-                (None, None) => continue,
-            };
-            if let Some(call) = self.events[call].what.tool_call_mut()
-                && call.arguments.is_object()
-            {
-                call.outcome = if said.is_failed {
-                    ToolOutcome::Failed { message: said.text.clone(), retryable: false }
-                } else {
-                    let value = serde_json::from_str(&said.text).unwrap_or_else(|_| Value::String(said.text.clone()));
-                    ToolOutcome::Ok(ToolResult::other(value))
-                };
-            }
+            self.answered(said, at > asked.unwrap_or_default());
         }
         let call = self.completions;
         self.completions += 1;
@@ -162,16 +141,73 @@ impl<'s> Events<'s> {
             .story
             .around(place)
             .any(|at| matches!(self.story.operations[at].operation, Operation::Ran(_) | Operation::Found(_)));
-        if output.iter().any(|said| !said.calls.is_empty()) {
+        let end_ns = done.at_ns.saturating_add(done.took_us.saturating_mul(1_000));
+        let (first, is_word) = (self.waiting.len(), |text: &str| text != HIDDEN && !is_blank(without_reasoning(text)));
+        for asked in output.iter().flat_map(|said| &said.calls) {
+            self.asked_for(call, end_ns, asked);
+        }
+        // The model's service may have run them.
+        output.iter().for_each(|said| self.served(said));
+        if self.waiting.len() > first {
             self.called_since = true;
-        } else if let Some(said) =
-            output.iter().rfind(|said| said.is_agent() && !is_blank(without_reasoning(&said.text)))
+        } else if let Some(said) = output.iter().rfind(|said| said.is_agent() && is_word(&said.text))
             && is_own
         {
-            (self.words, self.called_since) = (Some((self.events.len(), said.text.clone())), false);
+            let end_us = self.micros(end_ns);
+            (self.words, self.called_since) = (Some((self.events.len(), said.text.clone(), end_us)), false);
         }
-        for asked in output.iter().flat_map(|said| &said.calls) {
-            self.asked_for(call, done.at_ns.saturating_add(done.took_us * 1_000), asked);
+    }
+
+    /// Gives a call of an output its result in the same output, if the message is one.
+    fn served(&mut self, said: &Said) {
+        let id = said.answers.as_deref();
+        if said.is_result()
+            && let Some(call) = self.call_of(id, said.tool.as_deref(), None).or_else(|| self.without_result(id))
+        {
+            self.came(call, said);
+        }
+    }
+
+    /// Gives a call its result, if the message of an input is one.
+    fn answered(&mut self, said: &Said, is_of_turn: bool) {
+        if !said.is_result() {
+            return;
+        }
+        let id = said.answers.as_deref();
+        // The span of a search may say less than the result of its call.
+        if let Some(known) = self.calls_with(id).last()
+            && let Some(ToolOutcome::Ok(ToolResult::Search(search))) =
+                self.events[known].what.tool_call_mut().map(|call| &mut call.outcome)
+            && search.hits.iter().all(|hit| hit.excerpt == NO_TEXT)
+        {
+            search.beside = secrets::beginning(&said.text, Hit::BESIDE);
+            return;
+        }
+        let call = match (self.call_of(id, None, None), self.without_result(id)) {
+            (Some(call), _) if call < self.first && is_of_turn => {
+                self.late += 1;
+                return;
+            }
+            (Some(call), _) => {
+                self.got.push((call, self.events.len()));
+                call
+            }
+            (None, Some(call)) => call,
+            (None, None) => return,
+        };
+        self.came(call, said);
+    }
+
+    fn came(&mut self, call: usize, said: &Said) {
+        if let Some(call) = self.events[call].what.tool_call_mut()
+            && call.arguments.is_object()
+        {
+            call.outcome = if said.is_failed {
+                ToolOutcome::Failed { message: said.text.clone(), retryable: false }
+            } else {
+                let value = serde_json::from_str(&said.text).unwrap_or_else(|_| Value::String(said.text.clone()));
+                ToolOutcome::Ok(ToolResult::other(value))
+            };
         }
     }
 
@@ -187,14 +223,17 @@ impl<'s> Events<'s> {
     fn found(&mut self, place: usize, done: &SpanOperation, found: &Found) {
         let query = found.query.clone().unwrap_or_default();
         let hits = found.documents.as_ref().and_then(tool_result::passages).map(|passages| {
-            let hit = |one: tool_result::Passage<'_>| Hit {
-                title: one.title.to_owned(),
-                raw_score: one.score,
-                excerpt: secrets::beginning(one.text, Hit::EXCERPT),
-                names: one.other_names().into_iter().map(|name| secrets::clean(&name).into_owned()).collect(),
-                beside: secrets::beginning(&one.beside(), Hit::BESIDE),
-                id: one.id,
-                learned: None,
+            let hit = |one: tool_result::Passage<'_>| {
+                let (text, beside) = (secrets::beginning(one.text, Hit::EXCERPT), one.beside());
+                Hit {
+                    title: one.title.to_owned(),
+                    raw_score: one.score,
+                    excerpt: if text.is_empty() && beside.is_empty() { NO_TEXT.to_owned() } else { text },
+                    names: one.other_names().into_iter().map(|name| secrets::clean(&name).into_owned()).collect(),
+                    beside: secrets::beginning(&beside, Hit::BESIDE),
+                    id: one.id,
+                    learned: None,
+                }
             };
             passages.into_iter().map(hit).collect::<Vec<Hit>>()
         });
@@ -248,14 +287,14 @@ impl<'s> Events<'s> {
             said => TurnOutcome::Answered(Answer::text_alone(said.to_owned())),
         };
         let whole = self.events.len();
-        let (by_words, outcome) = match (&turn.failed, &turn.answer, self.words.take()) {
+        let (by_words, outcome) = match (&turn.failed, &turn.answer, &self.words) {
             (Some(message), ..) => (None, failed("agent_error", message)),
             (None, Some(text), _) if turn.is_answered_by_agent => (None, answered(text)),
-            (None, _, Some((place, _))) if self.called_since => (
-                Some(place),
+            (None, _, Some((place, ..))) if self.called_since => (
+                Some(*place),
                 failed("unfinished", "the agent went on calling tools after its last words, and said nothing more"),
             ),
-            (None, _, Some((place, text))) => (Some(place), answered(&text)),
+            (None, _, Some((place, text, _))) => (Some(*place), answered(text)),
             (None, Some(text), None) => (None, answered(text)),
             (None, None, None) => {
                 let said = |place: &usize| match &self.story.operations[*place].operation {
@@ -263,23 +302,26 @@ impl<'s> Events<'s> {
                     _ => None,
                 };
                 match turn.operations.iter().rev().find_map(said) {
-                    Some(last) if last.iter().all(|one| one.calls.is_empty()) => (None, empty_answer()),
                     // As in messages, a turn that ends with a call never ended.
-                    Some(_) => return Ok(()),
-                    None => {
-                        let why = format!("no span says what turn {} answered", self.turn + 1);
+                    Some(last) if last.iter().any(|one| !one.calls.is_empty()) => return Ok(()),
+                    Some(last) if last.iter().all(|one| one.text != HIDDEN) => (None, empty_answer()),
+                    _ => {
+                        let why = self.story.because(format!("no span says what turn {} answered", self.turn + 1));
                         return Err(ConversationError::Source(why));
                     }
                 }
             }
         };
-        let place = by_words.unwrap_or(whole);
+        let mut place = by_words.unwrap_or(whole);
         let is_late = |(call, at): &&(usize, usize)| by_words.is_some_and(|place| *call < place && *at >= place);
         for (call, _) in self.got.iter().filter(is_late) {
             if let Some(called) = self.events[*call].what.tool_call_mut() {
                 called.outcome = ToolOutcome::not_executed("late_result", "its result came after the answer");
             }
         }
+        // By another clock, what began before the answer was complete may be what the model read.
+        let end_us = self.words.take().map_or(0, |(.., end_us)| end_us);
+        place += self.events[place..].iter().take_while(|next| next.at_us < end_us).count();
         let ended = TurnEnded { took_us: turn.took_us, outcome, history: Vec::new(), reply: None };
         let end_us = turn.at_ns.saturating_sub(self.began) / 1_000 + turn.took_us;
         let at_us = self.events.get(place).map_or(end_us, |next| next.at_us.min(end_us));

@@ -187,6 +187,196 @@ fn spans_of_an_agent_alone_do_not_show_that_no_tool_ran() {
 }
 
 #[test]
+fn calls_are_unknown_where_a_completion_cannot_be_read_or_its_span_shows_that_something_is_missing() {
+    let absent = |spans: &[Value]| read(spans).remove(0).told.and_then(|told| told.absent).expect("members");
+    let says = |output: &str| json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [user("q?")], "gen_ai.output.messages": output});
+    let told = |more: Value| {
+        let mut told = says(&json!([answer()]).to_string());
+        more.as_object().expect("members").iter().for_each(|(name, value)| told[name] = value.clone());
+        span(2, (1.0, 2.0), &told)
+    };
+    let of = |parts: Value| told(json!({"gen_ai.output.messages": [{"role": "assistant", "parts": parts}]}));
+    let raw = |output: &str| {
+        span(2, (1.0, 2.0), &json!({"openinference.span.kind": "LLM", "input.value": "q?", "output.value": output}))
+    };
+    let lost = |mut span: Value, name: &str| {
+        span[name] = 3.into();
+        span
+    };
+    let whole = json!([answer(), made("c1", "refund", &json!({"amount": 500}))]).to_string();
+    let flat =
+        span(2, (1.0, 2.0), &json!({"openinference.span.kind": "LLM", "llm.output_messages.0.message.content": "So."}));
+    let tool = |parts: Value| {
+        [of(json!([{"type": "text", "content": "So."}])), of(parts)].map(|span| absent(&[agent(), span]))
+    };
+    assert!(tool(json!([{"type": "generic", "foo": 1}])).map(|one| one.contains(&Member::Calls)) == [false, true]);
+    let before = chat(3, (3.0, 4.0), &[user("q?")], &answer());
+    let asks = told(json!({"gen_ai.response.finish_reasons": ["tool_calls"]}));
+    let silent = |finish: &str| {
+        span(2, (1.0, 2.0), &json!({"gen_ai.operation.name": "chat", "gen_ai.response.finish_reasons": [finish]}))
+    };
+    let mute = span(2, (1.0, 2.0), &json!({"gen_ai.operation.name": "chat"}));
+    let later = |span: &Value| run(5, (2.1, 2.2), span);
+    for (spans, is_unknown) in [
+        (vec![told(json!({"gen_ai.output.messages": whole[..whole.len() - 30]}))], true),
+        (vec![told(json!({"gen_ai.output.messages": format!("{}… [300 more]", &whole[..30])}))], true),
+        (vec![told(json!({"gen_ai.output.messages": "[{'role': 'assistant', 'content': 'So.'}]"}))], true),
+        (vec![told(json!({"gen_ai.input.messages": whole[..40]})), before.clone()], true),
+        (vec![raw(&whole[..whole.len() - 30])], true),
+        (vec![raw("[1] says so, {name} too")], false),
+        (vec![raw("{\"days\": 30}\nSo it is.")], false),
+        (vec![raw("{name}, it is 30 days")], false),
+        (vec![of(json!([{"type": "data_query", "name": "x"}, {"type": "text", "content": "So."}]))], true),
+        (vec![of(json!([{"executableCode": {"code": "print(1)"}}, {"text": "So."}]))], true),
+        (vec![of(json!([{"type": "tool_call", "id": "c1"}, {"type": "text", "content": "So."}]))], true),
+        (
+            vec![of(
+                json!([{"type": "reasoning", "content": "x"}, {"type": "input_image"}, {"text": "So."}, {"inlineData": {}}]),
+            )],
+            false,
+        ),
+        (
+            vec![of(json!([{"type": "tool-approval-request", "toolCallId": "c1"}, {"type": "text", "text": "So."}]))],
+            false,
+        ),
+        (vec![lost(flat.clone(), "droppedAttributesCount")], true),
+        (vec![lost(told(json!({})), "droppedAttributesCount")], false),
+        (vec![lost(flat.clone(), "droppedEventsCount")], false),
+        (vec![flat, lost(silent("stop"), "droppedEventsCount")], true),
+        (vec![before.clone(), lost(span(5, (2.0, 2.1), &json!({})), "droppedAttributesCount")], true),
+        (vec![asks.clone()], true),
+        (vec![asks.clone(), later(&json!({"id": "c1"}))], false),
+        (
+            vec![
+                asks,
+                chat(3, (3.0, 4.0), &[user("q?"), made("c1", "refund", &json!({})), result("c1", "so")], &answer()),
+            ],
+            false,
+        ),
+        (vec![silent("tool_calls"), before.clone()], true),
+        (vec![silent("stop"), before.clone()], false),
+        (vec![mute.clone(), before], true),
+        (vec![mute], false),
+    ] {
+        let spans = [&[agent()], &spans[..]].concat();
+        assert_eq!(absent(&spans).contains(&Member::Calls), is_unknown, "{spans:?}");
+    }
+}
+
+#[test]
+fn what_names_a_tool_is_a_call_in_every_shape_and_the_words_after_one_that_the_service_ran_are_the_answer() {
+    let said = json!({"type": "text", "text": "It is 30 days."});
+    let query = json!({"query": "x"});
+    let parts = |part: Value| json!([{"role": "assistant", "content": [part, said]}]);
+    let beside = |name: &str, value: Value| json!([{"role": "assistant", "content": "It is 30 days.", name: value}]);
+    let function = json!([{"id": "c1", "function": {"name": "look", "arguments": query.to_string()}}]);
+    let item = json!({"type": "message", "role": "assistant", "content": [said]});
+    for (output, arguments, is_served) in [
+        (
+            parts(json!({"type": "server_tool_call", "id": "c1", "name": "look", "server_tool_call": query})),
+            &query,
+            true,
+        ),
+        (parts(json!({"type": "server_tool_use", "id": "c1", "name": "look", "input": query})), &query, true),
+        (parts(json!({"type": "look_call", "query": "x"})), &query, true),
+        (
+            parts(
+                json!({"type": "tool-call", "toolCallId": "c1", "toolName": "look", "input": query, "providerExecuted": true}),
+            ),
+            &query,
+            true,
+        ),
+        (
+            json!({"output": [{"type": "look_call", "id": "c1", "status": "completed", "action": query}, item]}),
+            &query,
+            true,
+        ),
+        (parts(json!({"type": "dynamic-tool", "toolCallId": "c1", "toolName": "look", "input": query})), &query, false),
+        (
+            parts(json!({"type": "function_call", "call_id": "c1", "name": "look", "arguments": query.to_string()})),
+            &query,
+            false,
+        ),
+        (parts(json!({"functionCall": {"name": "look", "args": query}})), &query, false),
+        (parts(json!({"toolUse": {"toolUseId": "c1", "name": "look", "input": query}})), &query, false),
+        (beside("additional_kwargs", json!({"tool_calls": function})), &query, false),
+        (beside("tool_calls", json!(function.to_string())), &query, false),
+        (beside("invalid_tool_calls", json!([{"name": "look", "args": "{x", "id": "c1"}])), &json!("{x"), false),
+        (beside("function_call_name", json!("look")), &json!({}), false),
+        (json!({"choices": [{"message": beside("tool_calls", function.clone())[0]}]}), &query, false),
+    ] {
+        let told = json!({"openinference.span.kind": "LLM", "input.value": [user("q?")], "output.value": output});
+        let events = read(&[span(1, (1.0, 2.0), &told)]).remove(0).told.expect("a story").events;
+        let calls: Vec<_> = events.iter().filter_map(|event| event.what.tool_call()).collect();
+        let [call] = calls.as_slice() else { panic!("{output}: {calls:?}") };
+        let is_ok = matches!(call.outcome, ToolOutcome::Ok(_));
+        assert_eq!((call.tool.as_str(), &call.arguments, is_ok), ("look", arguments, is_served), "{output}");
+        let ended = events.iter().any(|event| matches!(&event.what, What::TurnEnded(_)));
+        assert_eq!(ended, is_served, "{output}: {events:?}");
+    }
+}
+
+#[test]
+fn a_run_is_that_of_the_call_with_its_id_whenever_it_seems_to_begin() {
+    let look = made("c1", "refund", &json!({}));
+    for from in [0.5, 0.999, 1.0, 1.001, 2.0] {
+        let ran = run(3, (from, 2.5), &json!({"id": "c1", "result": "so"}));
+        let within = span(5, (from, 2.4), &json!({"gen_ai.operation.name": "embeddings"}));
+        let spans = [
+            agent(),
+            chat(2, (1.0, 2.0), &[user("q?")], &look),
+            ran,
+            within,
+            chat(4, (3.0, 4.0), &[user("q?"), look.clone(), result("c1", "so")], &answer()),
+        ];
+        assert_eq!(told(&spans), [("refund".to_owned(), json!({}), ok("so"))], "{from}");
+    }
+}
+
+#[test]
+fn arguments_of_a_run_are_those_in_the_envelopes_of_decorators_and_unknown_if_they_cannot_be_read() {
+    let query = json!({"query": "x"});
+    for (given, arguments) in [
+        (json!({"args": [], "kwargs": query}).to_string(), query.clone()),
+        (json!({"inputs": query, "tags": [], "metadata": {}, "kwargs": {"name": "look"}}).to_string(), query.clone()),
+        (json!({"input_str": query.to_string(), "tags": []}).to_string(), query.clone()),
+        (json!({"inputs": 3, "kwargs": 4}).to_string(), json!({"inputs": 3, "kwargs": 4})),
+        (json!({"args": ["x"], "kwargs": {}}).to_string(), Value::Null),
+        ("{\"query\": \"x".to_owned(), Value::Null),
+        (String::new(), Value::Null),
+        ("[\"x\"]".to_owned(), Value::Null),
+    ] {
+        let tool =
+            json!({"traceloop.span.kind": "tool", "traceloop.entity.name": "look", "traceloop.entity.input": given});
+        assert_eq!(calls(&[agent(), span(2, (1.0, 2.0), &tool)])[0].arguments, arguments, "{given}");
+    }
+    let cut = json!([{"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "refund", "arguments": "{\"q"}}]}]);
+    let asked = chat(2, (0.5, 1.0), &[user("q?")], &cut[0]);
+    let ran = run(3, (1.0, 2.0), &json!({"id": "c1", "result": "so"}));
+    assert_eq!(told(&[agent(), asked.clone(), ran]), [("refund".to_owned(), Value::Null, ok("so"))]);
+    assert!(matches!(told(&[agent(), asked]).as_slice(), [(_, Value::String(_), ToolOutcome::Rejected(_))]));
+}
+
+#[test]
+fn hidden_contents_are_missing_and_no_words() {
+    let hidden = |content: &str| {
+        json!({"openinference.span.kind": "LLM", "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": content,
+            "llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "__REDACTED__"})
+    };
+    let why = |content: &str| {
+        let mut read = read(&[span(1, (0.0, 1.0), &hidden(content))]);
+        read.remove(0).messages.expect_err("no answer").to_string()
+    };
+    assert_eq!(
+        [why("__REDACTED__"), why("q?")],
+        ["no span says what turn 1 was asked", "no span says what turn 1 answered"]
+    );
+    let all = json!({"openinference.span.kind": "LLM", "input.value": "__REDACTED__", "output.value": "__REDACTED__"});
+    let told = read(&[span(1, (0.0, 1.0), &all)]).remove(0).told.expect("a story");
+    assert!(told.absent.is_some_and(|absent| absent.contains(&Member::Answers)), "{:?}", told.notes);
+}
+
+#[test]
 fn an_answer_that_was_cut_off_has_a_note_by_each_convention() {
     let out = |finish: &str| json!([{"role": "assistant", "content": "It is", "finish_reason": finish}]);
     let noted = |attributes: Value| {

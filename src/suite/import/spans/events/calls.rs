@@ -137,7 +137,7 @@ impl Events<'_> {
     }
 
     /// Calls of the turn with an id.
-    fn calls_with<'e>(&'e self, id: Option<&'e str>) -> impl Iterator<Item = usize> + 'e {
+    pub(super) fn calls_with<'e>(&'e self, id: Option<&'e str>) -> impl Iterator<Item = usize> + 'e {
         let id = id.filter(|id| !id.is_empty());
         let is_it = move |call: &ToolCalled| Some(call.id.as_str()) == id;
         (self.first..self.events.len()).filter(move |at| self.events[*at].what.tool_call().is_some_and(is_it))
@@ -145,8 +145,8 @@ impl Events<'_> {
 
     /// A call of the turn that ran, by a span that does not say with which result.
     pub(super) fn without_result(&self, id: Option<&str>) -> Option<usize> {
-        let nothing = ToolOutcome::Ok(ToolResult::Other(Value::Null));
-        let is_it = |at: &usize| matches!(&self.events[*at].what, What::ToolCalled(call) if call.outcome == nothing);
+        let is_nothing = |outcome: &ToolOutcome| matches!(outcome, ToolOutcome::Ok(ToolResult::Other(value)) if value.is_null() || *value == ToolResult::UNSHOWN);
+        let is_it = |at: &usize| self.events[*at].what.tool_call().is_some_and(|call| is_nothing(&call.outcome));
         self.calls_with(id).find(is_it)
     }
 
@@ -189,6 +189,11 @@ impl Events<'_> {
                 Some(arguments) if *arguments == call.arguments => {}
                 Some(arguments) if ran_with(&mut call.arguments, arguments) => self.other_values += 1,
                 Some(_) => self.other_names += 1,
+                // It ran, so they are cut off in its span alone.
+                None if call.arguments.is_string() => {
+                    call.arguments = Value::Null;
+                    self.without_arguments += 1;
+                }
                 None => {}
             }
             if call.id.is_empty() {
