@@ -122,14 +122,7 @@ impl Story {
                 same.push(place);
                 continue;
             };
-            let inner = &mut self.operations[place];
-            inner.is_repeated = true;
-            let inner = inner.operation.clone();
-            if let (Operation::Completed(outer), Operation::Completed(inner)) =
-                (&mut self.operations[outer].operation, inner)
-            {
-                complete(outer, inner);
-            }
+            self.merge(outer, place);
         }
     }
 
@@ -172,6 +165,27 @@ impl Story {
         }
     }
 
+    /// Whether completions within another one are the same: they overlap, and nothing that both say differs.
+    fn is_one(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.operations[one], &self.operations[other]);
+        match (&one.operation, &other.operation) {
+            (Operation::Completed(said), Operation::Completed(also)) => {
+                is_side_by_side(one, other) && agree(said, also)
+            }
+            _ => false,
+        }
+    }
+
+    fn merge(&mut self, outer: usize, inner: usize) {
+        self.operations[inner].is_repeated = true;
+        let inner = self.operations[inner].operation.clone();
+        if let (Operation::Completed(outer), Operation::Completed(inner)) =
+            (&mut self.operations[outer].operation, inner)
+        {
+            complete(outer, inner);
+        }
+    }
+
     /// Gives the last of several completions what only the one around them says.
     fn give(&mut self, outer: usize, several: &[usize]) {
         let Operation::Completed(outer) = self.operations[outer].operation.clone() else { return };
@@ -201,24 +215,22 @@ impl Story {
         places.sort_by_cached_key(|place| std::cmp::Reverse(depth(place)));
         let mut within: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for place in places {
-            let counted = match within.remove(&place).unwrap_or_default() {
-                several if several.len() > 1 => {
-                    self.operations[place].is_repeated = true;
-                    self.give(place, &several);
-                    several
+            let mut several: Vec<usize> = Vec::new();
+            let mut inner = within.remove(&place).unwrap_or_default();
+            inner.sort_unstable();
+            for inner in inner {
+                match several.iter().find(|known| self.is_one(**known, inner)) {
+                    Some(known) => self.merge(*known, inner),
+                    None => several.push(inner),
                 }
-                one => {
-                    for inner in one {
-                        self.operations[inner].is_repeated = true;
-                        let inner = self.operations[inner].operation.clone();
-                        if let (Operation::Completed(outer), Operation::Completed(inner)) =
-                            (&mut self.operations[place].operation, inner)
-                        {
-                            complete(outer, inner);
-                        }
-                    }
-                    vec![place]
-                }
+            }
+            let counted = if let [] | [_] = several.as_slice() {
+                several.into_iter().for_each(|inner| self.merge(place, inner));
+                vec![place]
+            } else {
+                self.operations[place].is_repeated = true;
+                self.give(place, &several);
+                several
             };
             if let Some(outer) = outer.get(&place) {
                 within.entry(*outer).or_default().extend(counted);
@@ -411,6 +423,10 @@ mod tests {
             let calls = said.flatten().map(|said| said.calls.len()).sum::<usize>();
             assert_eq!((story.completions().count(), calls), expected, "{outer} {inner:?}");
         }
+        let twice = ["a", "b"].map(|id| span(id, "o", (10_000, 20_000), chat(&one)));
+        let story =
+            stories([vec![span("o", "", (1_000, 99_000), chat(&words))], twice.to_vec()].concat(), &[]).remove(0);
+        assert_eq!(story.completions().count(), 1, "two instrumentations side by side below a third");
         let run = |arguments: serde_json::Value, more: (&str, &str)| json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "gen_ai.tool.call.arguments": arguments, more.0: more.1});
         let (asked, got) = (json!({"q": "a"}), json!({"q": "b", "k": 3}));
         let (none, mcp) = (("x", "y"), ("mcp.method.name", "tools/call"));

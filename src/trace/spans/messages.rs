@@ -89,7 +89,7 @@ fn holds_messages(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(|item| item.is_object() && holds_messages(item)),
         Value::Object(object) => {
             MEMBERS.iter().any(|name| object.contains_key(*name))
-                || item(object).is_some()
+                || parts::item(object).is_some()
                 || unwrapped(object).or_else(|| items(object)).is_some_and(holds_messages)
         }
         _ => false,
@@ -158,7 +158,7 @@ fn collect(value: &Value, said: &mut Vec<Said>) {
             }
             match object.get("messages").or_else(|| items(object)) {
                 Some(inner) => collect(inner, said),
-                None => match item(object) {
+                None => match parts::item(object) {
                     Some(items) => said.extend(items),
                     None => message(object, said),
                 },
@@ -175,29 +175,6 @@ fn items(object: &Map<String, Value>) -> Option<&Value> {
     let choices = || object.get("choices").filter(|choices| choices.pointer("/0/message").is_some());
     let listed = listed.or_else(choices);
     listed.filter(|_| !["role", "content", "call_id"].iter().any(|name| object.contains_key(*name)))
-}
-
-/// An item of that API which is a call or a result: `function_call`, `custom_tool_call_output`, `shell_call`, …. What the
-/// service ran has an id and a state.
-fn item(object: &Map<String, Value>) -> Option<Vec<Said>> {
-    let text = |name: &str| object.get(name).and_then(Value::as_str);
-    let kind = text("type")?;
-    let Some(id) = text("call_id") else {
-        text("id").filter(|_| text("status").is_some() || text("server_label").is_some())?;
-        return parts::of_service(object, kind);
-    };
-    if kind.ends_with("_output") {
-        let (tool, text) = (text("name").map(str::to_owned), object.get("output").map(plain).unwrap_or_default());
-        return Some(vec![Said {
-            role: "tool".to_owned(),
-            text,
-            answers: Some(id.to_owned()),
-            tool,
-            ..Said::default()
-        }]);
-    }
-    let calls = vec![parts::item_call(object, kind.strip_suffix("_call")?)];
-    Some(vec![Said { role: "assistant".to_owned(), calls, ..Said::default() }])
 }
 
 fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {

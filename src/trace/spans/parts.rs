@@ -66,15 +66,38 @@ pub(super) fn kind_of(item: &Value) -> (Kind, &Value) {
     (what, held)
 }
 
+/// An item of OpenAI's Responses API which is a call or a result: `function_call`, `custom_tool_call_output`, `shell_call`, …. What the
+/// service ran has an id and a state.
+pub(super) fn item(object: &Map<String, Value>) -> Option<Vec<Said>> {
+    let text = |name: &str| object.get(name).and_then(Value::as_str);
+    let kind = text("type")?;
+    let Some(id) = text("call_id") else {
+        text("id").filter(|_| text("status").is_some() || text("server_label").is_some())?;
+        return of_service(object, kind);
+    };
+    if kind.ends_with("_output") {
+        let (tool, text) = (text("name").map(str::to_owned), object.get("output").map(plain).unwrap_or_default());
+        return Some(vec![Said {
+            role: "tool".to_owned(),
+            text,
+            answers: Some(id.to_owned()),
+            tool,
+            ..Said::default()
+        }]);
+    }
+    let calls = vec![item_call(object, kind.strip_suffix("_call")?)];
+    Some(vec![Said { role: "assistant".to_owned(), calls, ..Said::default() }])
+}
+
 /// A call of a tool that the model's service has, as `web_search_call`, and its result.
-pub(super) fn of_service(object: &Map<String, Value>, kind: &str) -> Option<Vec<Said>> {
+fn of_service(object: &Map<String, Value>, kind: &str) -> Option<Vec<Said>> {
     let tool = kind.strip_suffix("_call").filter(|tool| !["tool", "function", "custom_tool"].contains(tool))?;
     let result = ["results", "outputs", "output"].into_iter().find_map(|name| object.get(name));
     Some(served(item_call(object, tool), result.map(plain)))
 }
 
-/// The call in an item of OpenAI's Responses API.
-pub(super) fn item_call(object: &Map<String, Value>, tool: &str) -> Call {
+/// The call in such an item.
+fn item_call(object: &Map<String, Value>, tool: &str) -> Call {
     let text = |name: &str| object.get(name).and_then(Value::as_str);
     let names = ["arguments", "action", "operation", "input", "queries", "query", "code"];
     let arguments = match names.into_iter().find_map(|name| Some((name, object.get(name)?))) {
