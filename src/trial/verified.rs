@@ -85,10 +85,10 @@ where
             );
         } else if trial.planned.is_external() {
             let usual = "values that the agent generates per run (dates, ids) are declared in `vars`";
-            let is_explained = difference.contains(MINTED) || difference.contains(SAME_IN_ANOTHER_ORDER);
-            detail.extend((!is_explained).then(|| usual.to_owned()));
+            let reordered = difference.contains(SAME_IN_ANOTHER_ORDER);
+            detail.extend((!reordered && !difference.contains(MINTED)).then(|| usual.to_owned()));
             let agent = trial.opened.agent(trial.planned);
-            detail.extend(agent.filter(|agent| !agent.forgets()).map(|agent| {
+            detail.extend(agent.filter(|agent| !reordered && !agent.forgets()).map(|agent| {
                 let remedy = if agent.is_started() {
                     "the replay ran in a process that no other trial ran in: if your agent remembers earlier trials, \
                      declare `reset`, or `target.restart: trial`"
@@ -141,7 +141,10 @@ fn end_unless_writable(trial: Trial<'_>, why: &RecordingError) {
 fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
     if let TrialEnd::Error(problem) = &replayed.end {
         let detail = problem.detail.join("\n");
-        return Some(format!("{}: {}\n{detail}", problem.kind.label(), problem.message));
+        // The message of a miss begins with its kind.
+        let kind = format!("{}: ", problem.kind.label());
+        let message = problem.message.strip_prefix(&kind).unwrap_or(&problem.message);
+        return Some(format!("{kind}{message}\n{detail}"));
     }
     let (ours, theirs) = (by_conversation(live), by_conversation(replayed));
     for (conversation, events) in &ours {

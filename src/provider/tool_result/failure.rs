@@ -125,7 +125,7 @@ const OF_CLIENTS_ERRORS: [&str; 16] = [
     // Ruby.
     r"#<[\w:]*(?:Errno::\w+|Error|Exception|ConnectionFailed)\b[^\n]*>\s*$",
     r"(?:\w+::)+(?:\w*Error|\w*Exception|ConnectionFailed): \S",
-    r"Failed to open TCP connection to \S+ \(",
+    r"(?:Failed to open TCP connection to \S+ \(|Connection refused - connect\(2\) for )",
     r"the server responded with status [45]\d\d\b",
     r"undefined (?:local variable or )?method [`'][^'\n]+' for (?:nil|an instance of|#<)",
     // PHP, and curl within it.

@@ -142,6 +142,7 @@ fn errors_are_told_from_results() {
         "panic: runtime error: invalid memory address or nil pointer dereference\n[signal SIGSEGV]\n\ngoroutine 1 [running]:",
         "json: cannot unmarshal object into Go value of type []main.Doc",
         "Failed to open TCP connection to 127.0.0.1:9 (Connection refused - connect(2) for \"127.0.0.1\" port 9)",
+        "Connection refused - connect(2) for 127.0.0.1:9 (Errno::ECONNREFUSED)",
         "Faraday::ConnectionFailed: Failed to open TCP connection to 127.0.0.1:9",
         "#<Faraday::ConnectionFailed wrapped=#<Errno::ECONNREFUSED: Connection refused>>",
         "the server responded with status 500",
