@@ -29,8 +29,10 @@ impl Request<'_> {
     /// The path as stored in a cassette.
     pub(super) fn redacted_path(&self, redactor: &Redactor) -> String {
         let Profile { layout, .. } = self.profile;
-        // What no dialect decodes mostly goes to a service that is no model: there such a name may be that of what is looked up.
-        redactor.redact_path(self.path, layout.is_of_model() && self.profile.name != Profile::EXACT)
+        // What no dialect decodes mostly goes to a service that is no model, where such a name may be that of what is looked up.
+        let is_beside = || ["models", "tokens", "Tokens"].iter().any(|of_model| self.path.contains(of_model));
+        let is_of_model = layout.is_of_model() && (self.profile.name != Profile::EXACT || is_beside());
+        redactor.redact_path(self.path, is_of_model)
     }
 }
 

@@ -176,14 +176,19 @@ fn pair(recorded: Option<&Value>, now: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// The words in which two texts differ, and whether it is their order alone.
+/// The words in which two texts differ, and whether it is their order alone. Digits in another order are another number.
 fn texts(before: &str, after: &str) -> Vec<String> {
-    let words = |text: &str| {
-        let mut words: Vec<_> = text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_owned).collect();
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
+    };
+    let sorted = |mut words: Vec<String>| {
         words.sort_unstable();
         words
     };
-    let reordered = (before.len() == after.len() && words(before) == words(after)).then_some(WORDS_IN_ANOTHER_ORDER);
+    let (old, new) = (words(before), words(after));
+    let moved = old.iter().zip(&new).any(|(one, other)| one != other && one.contains(char::is_alphabetic));
+    let reordered = (moved && sorted(old) == sorted(new)).then_some(WORDS_IN_ANOTHER_ORDER);
     changed_words(before, after).into_iter().chain(reordered.map(str::to_owned)).collect()
 }
 

@@ -61,7 +61,7 @@ pub struct AgentTarget {
     /// when its port accepts a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
-    /// How long the process may take until it is ready, for one that is compiled first. Default: `30s`.
+    /// How long the process may take until it is ready; more for one that compiles first. Default: `30s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_within: Option<TimeSpan>,
     /// When the process is restarted. Default: when it has ended.

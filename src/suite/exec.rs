@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Maximum number of cases listed in a note.
-const NAMED: usize = 20;
+const NAMED: usize = 5;
 
 /// What a test runner is run with.
 pub(crate) struct ExecOptions<'e> {

@@ -40,7 +40,7 @@ impl ForeignTools {
         // If the marker cannot be written, the note is shown again.
         let _ = files::write(&said, "");
         Some(format!(
-            "note: a replay answers for {answers} the agent's own tools ran for real, but for those of recorded MCP servers: {tools}. \
+            "note: a replay answers for {answers} the agent's own tools ran for real, except those of recorded MCP servers: {tools}. \
              Each turn carries the header `x-ragcheck-mode: replay`, by which the agent can leave out what must not \
              happen again (said once)"
         ))

@@ -47,7 +47,8 @@ pub(crate) fn read(body: &[u8]) -> serde_json::Result<Value> {
         in_text ^= *byte == b'"';
         let (token, after) = rest.split_at(length.min(rest.len()));
         let text = std::str::from_utf8(token).unwrap_or_default();
-        let is_integer = length > 1 && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
+        let is_integer = !text.trim_start_matches('-').starts_with('0')
+            && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
         if !in_text && is_integer && text.parse::<u64>().is_err() && text.parse::<i64>().is_err() {
             exact.extend([b"\"", token, b"\""].concat());
         } else {
@@ -109,8 +110,8 @@ mod tests {
             (r#"{"id":89014103211118510720}"#, json!({"id": "89014103211118510720"})),
             (r#"[-89014103211118510720,18446744073709551615]"#, json!(["-89014103211118510720", u64::MAX])),
             (
-                r#"{"a\\":"\"89014103211118510720","b":[8.9014103211118510720e3,1]}"#,
-                json!({"a\\": "\"89014103211118510720", "b": [8.901_410_321_111_852e3, 1]}),
+                r#"{"a\\":"\"89014103211118510720","b":[1.0000000000000000000e3,1]}"#,
+                json!({"a\\": "\"89014103211118510720", "b": [1e3, 1]}),
             ),
             (r#"{"id":7}"#, json!({"id": 7})),
         ] {

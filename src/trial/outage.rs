@@ -165,14 +165,14 @@ fn found(trace: &Trace, origin: &Origin) -> FoundOutages {
     found
 }
 
-/// Declared services that refused a request of the agent (401, 403) and answered none later in its turn, with the status.
+/// Declared services that refused a request of the agent for its key (401) and answered none later in its turn, with the status.
 fn refused(trace: &Trace) -> BTreeMap<Service, u16> {
     let mut open: BTreeMap<(u32, u32, Service), u16> = BTreeMap::new();
     for event in &trace.events {
         for (service, attempt, _) in asked(trace, &event.what) {
             let place = (event.conversation, event.turn, service);
             match attempt.status.filter(|_| matches!(service, Service::Declared(_))) {
-                Some(status @ (401 | 403)) => drop(open.insert(place, status)),
+                Some(status @ 401) if !attempt.declared_fault => drop(open.insert(place, status)),
                 Some(200..=299) => drop(open.remove(&place)),
                 _ => {}
             }

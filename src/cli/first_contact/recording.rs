@@ -74,8 +74,11 @@ pub(super) fn record(findings: &Findings, human: bool) -> Result<(PathBuf, Exit)
         if holds && human {
             output::result(&asserted(&shown));
         }
-        let expects =
-            if holds { "" } else { "; it expects only that there is an answer, so write what each must hold" };
+        let expects = if holds {
+            ""
+        } else {
+            "; it asserts only that there is an answer: write down what every answer must contain"
+        };
         output::remark(&format!(
             "the recording did not pass: change {SCENARIO} as it says, then `ragcheck run --mode record`{}{expects}",
             simulator(findings)

@@ -64,8 +64,8 @@ pub(super) fn asserted(shown: &Shown) -> String {
         ""
     };
     let refuses = if shown.refuses {
-        "note: the recorded answer says that it cannot answer. If the knowledge has one, see that what the agent searches runs and \
-         holds it, and record again: `ragcheck run --mode record`\n"
+        "note: the recorded answer says that it cannot answer. If it should be able to, check that its search service \
+         runs and has the documents, and record again: `ragcheck run --mode record`\n"
     } else {
         ""
     };

@@ -10,11 +10,13 @@ impl Cookies {
     /// Keeps what a reply sets, and drops what it removes.
     pub(super) fn learn(&mut self, reply: &HttpResponse) {
         for (_, set) in reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")) {
-            let mut parts = set.split(';').map(str::trim);
-            let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else { continue };
-            self.0.retain(|(known, _)| known != name.trim_end());
-            if !value.trim().is_empty() && !parts.any(removes) {
-                self.0.push((name.trim_end().to_owned(), value.trim().to_owned()));
+            let (pair, attributes) = set.split_once(';').unwrap_or((set, ""));
+            let Some((name, value)) = pair.split_once('=').map(|(name, value)| (name.trim(), value.trim())) else {
+                continue;
+            };
+            self.0.retain(|(known, _)| known != name);
+            if !name.is_empty() && !value.is_empty() && !is_removed(attributes) {
+                self.0.push((name.to_owned(), value.to_owned()));
             }
         }
     }
@@ -26,14 +28,17 @@ impl Cookies {
     }
 }
 
-/// Whether an attribute ends its cookie at once. A date that is not the beginning of time is taken for one to come.
-fn removes(attribute: &str) -> bool {
-    let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
-    let is_past = |seconds: i64| seconds <= 0;
-    match name.trim().to_ascii_lowercase().as_str() {
-        "max-age" => value.trim().parse().is_ok_and(is_past),
-        "expires" => value.contains("1970"),
-        _ => false,
+/// Whether attributes end their cookie at once: `Max-Age` decides, then a date at the beginning of time.
+fn is_removed(attributes: &str) -> bool {
+    let value = |wanted: &str| {
+        let mut named = attributes.split(';').filter_map(|one| one.split_once('='));
+        named
+            .find(|(name, _)| name.trim().eq_ignore_ascii_case(wanted))
+            .map(|(_, value)| value.trim().trim_matches('"'))
+    };
+    match value("max-age").and_then(|seconds| seconds.parse::<i64>().ok()) {
+        Some(seconds) => seconds <= 0,
+        None => value("expires").is_some_and(|date| date.contains("1970") || date.contains("1969")),
     }
 }
 
@@ -57,6 +62,9 @@ mod tests {
             Some("PHPSESSID=ab12==; lang=de")
         );
         assert_eq!(after(&["PHPSESSID=cd34; Max-Age=3600"]).as_deref(), Some("lang=de; PHPSESSID=cd34"));
+        let past = "x=1; Max-Age=100; Expires=Thu, 01 Jan 1970 00:00:01 GMT";
+        assert_eq!(after(&[past]).as_deref(), Some("lang=de; PHPSESSID=cd34; x=1"));
+        assert_eq!(after(&["x=1; Max-Age=\"0\"", "=v"]).as_deref(), Some("lang=de; PHPSESSID=cd34"));
         assert_eq!(after(&["lang=; Path=/", "nonsense"]).as_deref(), Some("PHPSESSID=cd34"));
         assert_eq!(after(&["PHPSESSID=deleted; expires=Thu, 01 Jan 1970 00:00:01 GMT; Max-Age=0"]), None);
     }

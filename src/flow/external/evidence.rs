@@ -53,34 +53,44 @@ fn as_passage(source: &Value, told: &[String]) -> Value {
     passage
 }
 
-/// What a prompt shows beside the first of the names: the passage below it if the name stands in a head, else from the
+/// What a prompt shows beside the first of the names: the passages below it if it stands in their heads, else from the
 /// beginning of its line to the next empty line. The end says then that it may be a part of the passage.
 fn beside(names: &[String], told: &[String]) -> Option<String> {
     told.iter().find_map(|text| {
         let at = names.iter().find_map(|name| places_alone(name, text).next())?;
         let from = text[..at].rfind('\n').map_or(0, |end| end + 1);
         let rest = &text[from..];
-        below_head(&text[..from], rest).or_else(|| Some(plain(&rest[..rest.find("\n\n").unwrap_or(rest.len())]) + "…"))
+        below_heads(names, text).or_else(|| Some(plain(&rest[..rest.find("\n\n").unwrap_or(rest.len())]) + "…"))
     })
 }
 
-/// The passage below a head of `name: value` lines and an empty line, as LlamaIndex writes it, up to the head of the next one
-/// or a line of dashes; `None` where no such end tells how far it goes.
-fn below_head(before: &str, text: &str) -> Option<String> {
-    let (head, rest) = text.split_once("\n\n")?;
-    let is_name =
-        |name: &str| name.len() <= 40 && name.chars().all(|letter| letter.is_alphanumeric() || "_- ".contains(letter));
-    let member = |line: &str| line.split_once(": ").map(|(name, _)| name.to_owned()).filter(|name| is_name(name));
-    let mut names = head.lines().map(member).collect::<Option<Vec<String>>>()?;
-    names.extend(before.lines().rev().map_while(member));
-    let ends = |line: &&str| {
-        member(line).is_some_and(|name| names.contains(&name))
-            || line.len() >= 10 && line.bytes().all(|byte| byte == b'-')
+/// The passages below heads that hold one of the names, in the form of LlamaIndex: between two equal lines of dashes, each head
+/// of `name: value` lines, an empty line, and the passage. `None` for another form.
+fn below_heads(names: &[String], text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_rule = |line: &str| line.len() >= 10 && line.bytes().all(|byte| byte == b'-');
+    let begin = lines.iter().position(|line| is_rule(line))?;
+    let end = begin + 1 + lines[begin + 1..].iter().position(|line| *line == lines[begin])?;
+    let block = &lines[begin + 1..end];
+    let of_name = |letter: char| letter.is_alphanumeric() || "_- ".contains(letter);
+    let member =
+        |line: &str| line.split_once(": ").map(|(name, _)| name.to_owned()).filter(|name| name.chars().all(of_name));
+    let head = |lines: &[&str]| -> Vec<String> { lines.iter().map_while(|line| member(line)).collect() };
+    let form = head(block);
+    let is_head = |at: usize| {
+        let starts = at == 0 || block[at - 1].trim().is_empty();
+        let ends = block.get(at + form.len()).is_some_and(|line| line.trim().is_empty());
+        starts && ends && head(&block[at..]) == form
     };
-    let passage: Vec<&str> = rest.lines().take_while(|line| !ends(line)).collect();
-    let whole = rest.lines().nth(passage.len()).is_some();
-    let passage = plain(&passage.join(" "));
-    (whole && !passage.is_empty()).then_some(passage)
+    let heads: Vec<usize> = (0..block.len()).filter(|at| !form.is_empty() && is_head(*at)).collect();
+    let ends = heads.iter().copied().skip(1).chain([block.len()]);
+    let passages = heads.iter().zip(ends).filter_map(|(at, next)| {
+        let (head, passage) = block[*at..next].split_at(form.len());
+        let head = head.join("\n");
+        names.iter().any(|name| places_alone(name, &head).next().is_some()).then(|| passage.join(" "))
+    });
+    let found = plain(&passages.collect::<Vec<_>>().join(" "));
+    (!found.is_empty()).then_some(found)
 }
 
 /// The numbers of a text, as their digits without zeros in front.
@@ -166,6 +176,10 @@ mod tests {
         let refunds = "A battery can be returned. Within 30 days: yes.";
         assert_eq!(told(&json!(["refunds.md"]), prompt), shown("refunds.md", refunds));
         assert_eq!(told(&json!(["warranty.md"]), prompt), shown("warranty.md", "It lasts 24 months."));
+        let twice = "----------\nfile_name: refunds.md\n\nIt is new.\n\nfile_name: a.md\n\nNo: none.\n\nfile_name: refunds.md\n\nIt is red.\n----------";
+        assert_eq!(told(&json!(["refunds.md"]), twice), shown("refunds.md", "It is new. It is red."));
+        let words = "Files: warranty.md, refunds.md\n\nYou are a helper.\n----------\nIt lasts.\n----------";
+        assert_eq!(told(&json!(["refunds.md"]), words), shown("refunds.md", "Files: warranty.md, refunds.md…"));
         let behind = "Content: It lasts 24 months.\nSource: warranty.md\n\nContent: Free for 30 days.\nSource: refunds.md\n\nQuestion: How long?";
         assert_eq!(told(&json!(["warranty.md"]), behind), shown("warranty.md", "Source: warranty.md…"));
         assert_eq!(told(&json!(["refunds.md"]), behind), shown("refunds.md", "Source: refunds.md…"));

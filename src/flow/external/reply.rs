@@ -7,7 +7,7 @@
 //! is a failed turn, whatever text came before it, and so is one that begins as such a client expects and lacks its end.
 
 use crate::platform::{lenient_json, secrets};
-use crate::provider::tool_result::is_crash;
+use crate::provider::tool_result::{self, is_crash};
 use crate::trace::answer::{is_blank, without_reasoning};
 use crate::transport::{HttpResponse, sse};
 use bytes::Bytes;
@@ -118,7 +118,8 @@ pub(super) fn document(response: &HttpResponse) -> Value {
 pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), Unread> {
     let printed = String::from_utf8_lossy(&response.body);
     if is_crash(&printed) {
-        return Err(failed(response, &Told(printed.into_owned())));
+        let lack = Lack::Success;
+        return Err(Unread { lack, ..unread(response, "is what a program prints at an uncaught error") });
     }
     let pointer = answer.pointer();
     let (text, body) = whole(response, pointer)?;
@@ -141,7 +142,7 @@ fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unre
         Ok(body) => body,
         Err(why) => {
             let text = plain(response);
-            if let Some(lines) = std::str::from_utf8(&response.body).ok().and_then(|text| as_events(text.lines())) {
+            if let Some(lines) = std::str::from_utf8(&response.body).ok().and_then(|text| as_events(text.lines(), 2)) {
                 let read = of_events(response, &lines, pointer);
                 // A text may consist of such lines.
                 if text.is_none() || read.as_ref().err().is_none_or(|unread| unread.lack != Lack::Answer) {
@@ -157,7 +158,7 @@ fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unre
         (Some(Value::String(text)), _) | (None, Value::String(text)) => text.clone(),
         (None, Value::Array(items)) => {
             let items: Vec<String> = items.iter().map(Value::to_string).collect();
-            let events = as_events(items.iter().map(String::as_str));
+            let events = as_events(items.iter().map(String::as_str), 1);
             return events.map_or_else(
                 || Err(unread(response, &format!("has no text at {pointer}"))),
                 |events| of_events(response, &events, pointer),
@@ -168,15 +169,15 @@ fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unre
     Ok((text, if response.body.len() <= LONGEST_REPLY { body } else { Value::Null }))
 }
 
-/// JSON objects, one a line or in a list, as the events of a stream; `None` for anything else, and for a single one.
-fn as_events<'t>(objects: impl Iterator<Item = &'t str>) -> Option<Vec<u8>> {
+/// JSON objects, one a line or in a list, as the events of a stream; `None` for anything else, and for fewer than `least`.
+fn as_events<'t>(objects: impl Iterator<Item = &'t str>, least: usize) -> Option<Vec<u8>> {
     let (mut events, mut count) = (Vec::new(), 0);
     for object in objects.map(str::trim).filter(|object| !object.is_empty()) {
         lenient_json::read(object.as_bytes()).ok().filter(Value::is_object)?;
         events.extend([b"data: ", object.as_bytes(), b"\n\n"].concat());
         count += 1;
     }
-    (count > 1).then_some(events)
+    (count >= least).then_some(events)
 }
 
 /// The text of a stream of events, and its body.
@@ -203,7 +204,9 @@ fn plain(response: &HttpResponse) -> Option<String> {
         let begins_tag =
             |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_alphabetic() || "/!?".contains(letter));
         let is_marked_up = text.split('<').skip(1).any(begins_tag);
-        return (!text.is_empty() && !is_marked_up).then(|| decode_html_entities(text).into_owned());
+        // A server answers so by itself.
+        let is_failure = tool_result::error(&Value::from(text)).is_some();
+        return (!text.is_empty() && !is_marked_up && !is_failure).then(|| decode_html_entities(text).into_owned());
     }
     let said = kind.is_empty() || kind.starts_with("text/plain") || kind.starts_with("text/markdown");
     (said && !(text.is_empty() && kind.is_empty())).then(|| text.to_owned())

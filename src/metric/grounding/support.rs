@@ -46,7 +46,7 @@ const TECHNICAL: &[&str] = &[
     "id", "ids", "uuid", "guid", "hash", "digest", "etag", "key", "sku", "path", "uri", "url", "file", "filename",
     "page", "pages", "line", "lines", "loc", "row", "chunk", "chunks", "index", "idx", "offset", "position", "rank",
     "score", "scores", "similarity", "relevance", "certainty", "confidence", "token", "tokens", "count", "ms", "took",
-    "elapsed", "processing", "timestamp", "version", "limit", "top", "cursor", "label", "hits", "found", "dist",
+    "elapsed", "processing", "timestamp", "version", "limit", "top", "cursor", "label", "hits", "found",
 ];
 
 /// Short words that are no initials.
@@ -326,10 +326,10 @@ fn around<'r>(ranges: &'r [Range<usize>], number: &Quantity) -> Option<&'r Range
     ranges.get(next).filter(|range| range.start <= number.start)
 }
 
-/// Whether the name of a member is a technical one, by its words or its first letter: `page_label`, `nbHits`, `_distance`.
+/// Whether the name of a member is a technical one, by its words: `page_label`, `nbHits`.
 fn is_technical(name: &str) -> bool {
     static WORDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Z]+[a-z]*|[a-z]+").expect("an expression"));
-    name.starts_with('_')
+    ["_distance", "$dist"].contains(&name)
         || WORDS.find_iter(name).any(|word| TECHNICAL.contains(&word.as_str().to_lowercase().as_str()))
 }
 

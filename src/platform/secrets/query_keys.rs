@@ -17,9 +17,13 @@ const KEYS: [&str; 24] = [
 ];
 /// Minimum length of a value that counts as a key by its name; shorter ones are words and numbers.
 const LEAST_NAMED: usize = 6;
-/// Names that also say what is looked up, `key=order-1042`, and the minimum run of letters and digits of a key there.
+/// Names that also say what is looked up: `key=order-1042`.
 const AMBIGUOUS: [&str; 2] = ["key", "code"];
-const LEAST_AMBIGUOUS: usize = 12;
+/// Names of ids of what is asked for, in lower case; `cx` is the engine of Google's search. Many others let in whoever has them.
+const IDS: [&str; 13] = [
+    "id", "cx", "doc_id", "docid", "document_id", "documentid", "file_id", "page_id", "record_id", "item_id",
+    "article_id", "chunk_id", "collection_id",
+];
 /// Minimum run of letters and digits that counts as a key by its form; words and dates between hyphens are shorter.
 const LEAST_UNNAMED: usize = 16;
 
@@ -98,20 +102,17 @@ fn has_key_word(name: &str) -> bool {
 /// what is asked for, whatever its form.
 fn is_key(name: &str, value: &str) -> bool {
     let has_digit = value.contains(|letter: char| letter.is_ascii_digit());
-    let is_long = if AMBIGUOUS.contains(&name) {
-        longest(value).len() >= LEAST_AMBIGUOUS
-    } else {
-        value.chars().count() >= LEAST_NAMED
-    };
-    let no_word = has_digit && is_long || longest_run(value).is_some();
-    looks_random(value) && !is_id(name) || has_key_word(name) && no_word
+    let is_long = has_digit && value.chars().count() >= LEAST_NAMED && !(AMBIGUOUS.contains(&name) && is_worded(value));
+    let no_word = is_long || longest_run(value).is_some();
+    looks_random(value) && !IDS.contains(&name) || has_key_word(name) && no_word
 }
 
-/// Whether a name is that of an id, in lower case: `doc_id`, `docid`, and `cx`, the engine of Google's search. That of a session
-/// lets in whoever has it.
-fn is_id(name: &str) -> bool {
-    let is_secret = ["sess", "sid", "auth", "access", "secret"].iter().any(|word| name.contains(word));
-    name == "cx" || name.ends_with("id") && !is_secret
+/// Whether a value is words and numbers joined by hyphens and the like: `order-1042`.
+fn is_worded(value: &str) -> bool {
+    let mut parts = value.split(['-', '_', '.', ':']);
+    let all = |part: &str, is: fn(&char) -> bool| !part.is_empty() && part.chars().all(|letter| is(&letter));
+    value.contains(['-', '_', '.', ':'])
+        && parts.all(|part| all(part, char::is_ascii_lowercase) || all(part, char::is_ascii_digit))
 }
 
 /// Whether a value has a long run of letters and digits, as keys do, and words and dates between hyphens do not.
@@ -124,12 +125,8 @@ pub(super) fn looks_random(value: &str) -> bool {
 
 /// The longest run of letters and digits, if it is long enough for a key.
 fn longest_run(value: &str) -> Option<&str> {
-    Some(longest(value)).filter(|part| part.len() >= LEAST_UNNAMED)
-}
-
-fn longest(value: &str) -> &str {
-    let parts = value.split(|letter: char| !letter.is_ascii_alphanumeric());
-    parts.max_by_key(|part| part.len()).unwrap_or_default()
+    let longest = value.split(|letter: char| !letter.is_ascii_alphanumeric()).max_by_key(|part| part.len());
+    longest.filter(|part| part.len() >= LEAST_UNNAMED)
 }
 
 #[cfg(test)]
@@ -168,6 +165,12 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_no_key() {
+        const HEX: &str = "5f1d7f0e8c2b4a0017a3b1c2";
+        for (name, value) in
+            [("appid", HEX), ("client_id", HEX), ("key", "hunter2024"), ("code", "482913"), ("key", "prod-4f9a2b1c")]
+        {
+            assert_eq!(query_keys(&format!("/x?{name}={value}")).count(), 1, "{name}={value}");
+        }
         for (name, value) in [("pass", "correcthorsebattery"), ("pin", "12345678"), ("key", "sec;ret-abcdef123456")] {
             let found: Vec<_> = query_keys(&format!("/x?{name}={value}")).collect();
             assert_eq!(found, [(format!("agent's parameter {name}"), value.to_owned())]);
@@ -177,7 +180,7 @@ mod tests {
             "/x?api-version=2024-02-15-preview&model=gpt-4o-mini-2024-07-18",
             "/x?alt=sse&timeout=30&lang=en&token=&tokens=30",
             "/x?q=how+long+is+the+warranty",
-            "/x?code=DE12345&key=order-1042&doc_id=5f1d7f0e8c2b4a0017a3b1c2&cx=0123456789abcdef0",
+            "/x?code=DE&key=order-1042&code=err-404&doc_id=5f1d7f0e8c2b4a0017a3b1c2&cx=0123456789abcdef0",
             "/x?session=customer&keyword=warranty&author=hemingway&country_code=DE12345&max_tokens=1000000&token=customer",
             "/x?user=department-42-warranty&deployment-id=gpt-4o-mini-2024-07-18&session=conversation1&beta",
         ] {

@@ -22,7 +22,7 @@ pub(super) fn knowing(value: &str) -> Redactor {
 fn a_key_in_the_query_of_a_path_has_one_name_whether_its_value_or_its_form_is_known() {
     let path = |key: &str| format!("/models/m:generateContent?key={key}&alt=sse");
     let known = Redactor::new([("SERVICE_KEY".to_owned(), "known-key-0453".to_owned())]);
-    for key in ["known-key-0453", "AIzaSyD4t8w2kq9s6m1xv3z7b5n0cfgh", "Zm9vYmFyYmF6cXV4Zm9v%2Bqux%3D"] {
+    for key in ["known-key-0453", "AIzaSyD4t8w2kq9s6m1xv3z7b5n0cfgh", "test123", "Zm9vYmFyYmF6cXV4Zm9v%2Bqux%3D"] {
         assert_eq!(known.redact_path(&path(key), false), path("[redacted:key]"));
     }
     for unset in ["", "None", "none", "test-123"] {

@@ -15,7 +15,7 @@ static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"error\s+\d+\s*(?:[:(\[{]|$)".to_owned(),
         r"\d{3} (?:client|server) error:".to_owned(),
         // openai's, and httpx's.
-        r"error code: [45]\d\d(?: - \{['\x22]|\s*$)".to_owned(),
+        r"error code: [45]\d\d - \{['\x22]".to_owned(),
         r"(?:client|server) error '[45]\d\d\b[^'\n]*' for url '[^'\n]*'\s*(?:\n|$)".to_owned(),
         format!(r"error\s+(?:while|when|during|in|from|occurred|{acts})\b"),
         r"(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)".to_owned(),
@@ -68,12 +68,10 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let members = WORDS.iter().chain(&OF_CALLS).chain(&["status", "key", "resource", "hostid", "trace"]);
     let members = members.copied().collect::<Vec<_>>().join("|");
     let xml = r"(?i:<\?xml\b[^>]*>\s*)?";
-    let go = r"(?:dial|read|write|proxyconnect) (?:tcp|udp|unix)|(?:unexpected )?EOF\s*$|context (?:deadline exceeded|canceled)|net/http: |http2?: |tls: |x509: |remote error: |unsupported protocol|stopped after \d+ redirects";
-    // What was tried, as Go puts it before the cause.
-    let tried = r"(?-u:[\w ,'-]{1,60}: ){0,3}";
     let forms = [
         r"\*\* \([\w.]+(?:Error|Exception)\)\s+[^*\s]".to_owned(),
         r"\{:error, %[\w.]+(?:Error|Exception)\{[^\n]*\}\}\s*$".to_owned(),
+        r"thread '[^'\n]*'(?: \(\d+\))? panicked at \S".to_owned(),
         r"curl: \(\d+\) \S".to_owned(),
         r"(?:\w+: )?line \d+: \S+: command not found\s*$".to_owned(),
         r"jq: error \(at ".to_owned(),
@@ -85,14 +83,9 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"Cannot connect to host \S+:\d+ ssl:".to_owned(),
         r"\('Connection (?:aborted|broken)".to_owned(),
         // Clients of HTTP in Python and JavaScript.
-        r"(?i:connection error\.|(?:(?:request|read|connection) )?timed out\.?|all connection attempts failed|server disconnected without sending a response\.|fetch failed|connection refused|execution expired|request failed with status code \d{3})\s*$".to_owned(),
+        r"(?i:connection error\.|request timed out\.|all connection attempts failed|server disconnected without sending a response\.|fetch failed|connection refused|request failed with status code \d{3})\s*$".to_owned(),
         r"connect E[A-Z]+ \S+\s*$".to_owned(),
         format!(r"(?i:(?:5\d\d )?(?:{}))\.?\s*$", OF_SERVERS.join("|").replace(" timeout", " time-?out")),
-        format!(r"{tried}(?:{})", OF_CLIENTS_ERRORS.join("|")),
-        format!(r#"{tried}(?:Get|Post|Put|Patch|Delete|Head) "https?://[^"\s]+": (?:{go})"#),
-        // Spring's.
-        format!(r"[45]\d\d (?i:{}|{}): (?:\x22|\[no body\])", OF_SERVERS.join("|"), OF_CLIENTS.join("|")),
-        CRASHES.join("|"),
         format!(
             r"{xml}<(?i:error)\b[^<>]*>(?:\s*[^<\s]+\s+[^<\s][^<]*|(?:\s*(?i:<(?:{members})\b[^<>]*(?:/>|>[^<]*</\w+>)))+\s*)</(?i:error)>\s*$"
         ),
@@ -101,39 +94,71 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ];
     Regex::new(&format!(r"^\s*(?:{})", forms.join("|"))).ok()
 });
-/// How programs end that nobody catches: of Python, Java, Go, Rust, Ruby and PHP.
-const CRASHES: [&str; 7] = [
+/// How programs end that nobody catches, and how clients of other languages say that a request or a statement failed: alone,
+/// or after what was tried and failed. Nothing but a trace or the body of a response follows.
+static OF_LANGUAGES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let tried = r"(?i-u:[\w ,'-]{0,40}(?:fail|error|could ?n|cannot|can't|unable)[\w ,'-]{0,40}: ){0,3}";
+    let named = r"(?-u:[\w ,'-]{1,40}: ){0,3}";
+    let of_servers = [&OF_SERVERS[..], &OF_CLIENTS].concat().join("|");
+    Regex::new(&format!(
+        r#"^\s*(?:{crashes}|{tried}(?:{clients}|[45]\d\d (?i:{of_servers}): (?:\x22[{{<\[]|\[no body\]))|{named}(?:{go}))"#,
+        crashes = CRASHES.join("|"),
+        clients = OF_CLIENT_ERRORS.join("|"),
+        go = OF_GO.join("|"),
+    ))
+    .ok()
+});
+/// How programs end that nobody catches: of Python, Java, Go, Ruby and PHP.
+const CRASHES: [&str; 6] = [
     r"Traceback \(most recent call last\):\s",
     r"Exception in thread \x22[^\x22\n]*\x22 (?:[a-z][\w$]*\.)+[A-Z]",
     r"(?s:panic: .*?\n\s*goroutine \d+ \[)",
-    r"thread '[^'\n]*'(?: \(\d+\))? panicked at \S",
     r"\S+:\d+:in [`'][^'\n]+': [^\n]*\((?:\w+::)*[A-Z]\w*\)",
     r"(?:PHP )?(?:Fatal|Parse) error:\s+(?:Uncaught|syntax error|Allowed memory|Maximum execution)\b",
-    r"<br />\s*<b>(?:Fatal|Parse) error</b>:\s",
+    r"<br />\s*<b>(?:Fatal|Parse) error</b>:\s[^\n]*\sin (?:<b>)?\S+(?::|\.php)",
 ];
-/// How clients of other languages say that a request or a statement failed: after a name, or what was tried.
-const OF_CLIENTS_ERRORS: [&str; 16] = [
+const OF_CLIENT_ERRORS: [&str; 17] = [
     // Java and Spring.
-    r"(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\s*$",
+    r"(?:java\.net|java\.net\.http|java\.util\.concurrent|javax\.net\.ssl|org\.springframework\.web\.client)\.[A-Z]\w*(?:Exception|Error)\s*$",
     r"I/O error on [A-Z]+ request for \x22",
-    // Go.
-    r"dial (?:tcp|udp|unix)\d?(?:: lookup)? \S+: \S",
-    r"rpc error: code = [A-Z]\w+ desc = ",
-    r"runtime error: (?:index|slice|invalid|integer|makeslice)\b",
-    r"json: cannot unmarshal \w+ into Go ",
-    r"unexpected status(?: code)?:? [45]\d\d\b",
+    r"[45]\d\d [A-Z][A-Za-z ]+ (?:from|on) (?:GET|POST|PUT|PATCH|DELETE)(?: request for)? \S",
+    r"[45]\d\d : (?:\x22[{<\[]|\[no body\])",
     // Ruby.
     r"#<[\w:]*(?:Errno::\w+|Error|Exception|ConnectionFailed)\b[^\n]*>\s*$",
-    r"(?:\w+::)+(?:\w*Error|\w*Exception|ConnectionFailed): \S",
+    r"(?:\w+::)+(?:ConnectionFailed|TimeoutError|SSLError|ReadTimeout|OpenTimeout|StatementInvalid|E[A-Z]{4,}|ClientError|ServerError): \S",
+    r"Net::(?:Read|Open|Write)Timeout\b",
     r"(?:Failed to open TCP connection to \S+ \(|Connection refused - connect\(2\) for )",
-    r"the server responded with status [45]\d\d\b",
+    r"the server responded with status [45]\d\d\b(?: for \w+ \S+)?\s*(?:$|\n)",
     r"undefined (?:local variable or )?method [`'][^'\n]+' for (?:nil|an instance of|#<)",
     // PHP, and curl within it.
-    r"(?:cURL error \d+: |Failed to connect to \S+ port \d+ after \d+ ms: )",
+    r"(?:\w+(?:\x5c\w+)+: )?(?:cURL error \d+: |Failed to connect to \S+ port \d+ after \d+ ms: |Could not resolve host: \S+\s*$)",
     r"(?:Client|Server) error: `[A-Z]+ [^`\n]+` resulted in a `[45]\d\d",
-    r"SQLSTATE\[\w+\]",
-    r"(?:(?:(?:PHP )?Warning:|<br />\s*<b>Warning</b>:)\s+)?\w+\([^)\n]*\): Failed to open stream: ",
+    r"SQLSTATE\[(?:08|22|23|28|40|42|53|57|HY)\w+\](?:: | \[)",
+    r"(?:(?:(?:PHP )?Warning:|<br />\s*<b>Warning</b>:)\s+)?\w+\([^)\n]+\): [Ff]ailed to open stream: ",
+    // .NET, JavaScript and Rust.
+    r"(?:Response status code does not indicate success: [45]\d\d|Object reference not set to an instance of an object\.|Unhandled exception\. (?:\w+\.)+\w+Exception: )",
+    r"(?:Cannot read properties of (?:undefined|null) \(reading '|timeout of \d+ms exceeded\s*$|error sending request for url \(|HTTP status (?:server|client) error \(|[^\n]*\(os error \d+\)\s*$)",
+    // Go, beside what it says of an address.
+    r"(?:rpc error: code = [A-Z]\w+ desc = |runtime error: (?:index|slice|invalid|integer|makeslice)\b|json: cannot unmarshal \w+ into Go |unexpected status(?: code)?:? [45]\d\d\b)",
 ];
+const OF_GO: [&str; 3] = [
+    r"(?:context (?:deadline exceeded|canceled)\s*$|invalid character '[^'\n]+' looking for beginning of value|read tcp \S+: \S)",
+    r"dial (?:tcp|udp|unix)\d?(?:: lookup \S+(?: on \S+)?| \S+): \S",
+    r"(?:Get|Post|Put|Patch|Delete|Head) \x22https?://[^\x22\s]+\x22: (?:(?:dial|read|write|proxyconnect) (?:tcp|udp|unix)|(?:unexpected )?EOF\s*$|context (?:deadline exceeded|canceled)|net/http: |http2?: |tls: |x509: |remote error: |unsupported protocol|stopped after \d+ redirects)",
+];
+/// What stands in the lines below an error: a trace, or the body of a response.
+static BELOW: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"^(?:\s|at |from |#|File \x22|goroutine |created by |exit status |\[|Stack trace:|thrown in |Caused by|\.\.\. \d+ more|[{}<"]|[\w./*()-]+\(|(?:\w+\.)*\w+(?:Error|Exception)\b|\(truncated)"#).ok()
+});
+
+/// Whether more follows an error than its trace or the body of a response: a sentence, or lines about something else.
+fn goes_on(text: &str) -> bool {
+    static SENTENCES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[.!?;)]\s+[A-Z][a-z]+\b[^:\n]*\s").ok());
+    let is = |known: &Option<Regex>, text: &str| known.as_ref().is_none_or(|known| known.is_match(text));
+    let mut lines = text.trim().lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    is(&SENTENCES, first) || lines.any(|line| !is(&BELOW, line))
+}
 /// What a document says that explains such an error.
 static DISCUSSES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let says =
@@ -172,7 +197,10 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
                 return error(&read);
             }
             let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
-            let told = is(&OF_FRAMEWORKS) || is(&REPORTS) && !is(&EXPLAINS) || is(&OF_PROGRAMS) && !is(&DISCUSSES);
+            let told = is(&OF_FRAMEWORKS)
+                || is(&REPORTS) && !is(&EXPLAINS)
+                || is(&OF_PROGRAMS) && !is(&DISCUSSES)
+                || is(&OF_LANGUAGES) && !is(&DISCUSSES) && !goes_on(text);
             told.then(|| (text.clone(), None))
         }
         Value::Object(members) if is_pascal_case(members) => {
@@ -241,15 +269,15 @@ fn is_text(block: &Map<String, Value>) -> bool {
     block.get("type").is_some_and(|kind| kind == "text")
 }
 
-/// Whether a reply is what a program prints that nobody caught an error of, or ends with PHP's report of one.
+/// Whether a reply is nothing but what a program prints that nobody caught an error of, or ends with PHP's page of one.
 pub(crate) fn is_crash(text: &str) -> bool {
-    static BEGINS: LazyLock<Option<Regex>> =
+    static CRASHED: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(&format!(r"^\s*(?:{})", CRASHES.join("|"))).ok());
-    static ENDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?ms)^(?:<br />\s*<b>)?(?:PHP )?(?:Fatal|Parse) error(?:</b>)?:\s.* on line (?:<b>)?\d+(?:</b>\s*<br />)?\s*\z").ok()
+    static PAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"<br />\s*<b>(?:Fatal|Parse) error</b>:\s(?s:.*) on line <b>\d+</b>\s*<br />\s*$").ok()
     });
     let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
-    is(&BEGINS) && !is(&DISCUSSES) || is(&ENDS)
+    is(&CRASHED) && !is(&DISCUSSES) && !goes_on(text) || is(&PAGE)
 }
 
 /// An object that a text holds as JSON.
@@ -381,7 +409,11 @@ fn is_report(members: &Map<String, Value>) -> bool {
             || alone(&[]) && is_code("code") && (empty("data") || empty("result")))
         || status.contains(' ') && alone(&["status", "time", "usage"])
         || refused && alone(&["status", "data"])
-        || is_reason && members.values().filter(|value| says_something(value)).count() == 1
+        || is_reason
+            && members.iter().all(|(name, value)| {
+                ["detail", "message"].contains(&name.as_str())
+                    || ["error", "data", "result"].contains(&name.as_str()) && !says_something(value)
+            })
         || is_graphql(members, alone(&["errors", "extensions"]))
 }
 

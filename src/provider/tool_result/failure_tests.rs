@@ -4,7 +4,11 @@ use serde_json::json;
 
 #[test]
 fn errors_are_told_from_results() {
-    assert!([&REPORTS, &OF_FRAMEWORKS, &OF_PROGRAMS, &DISCUSSES, &SENTENCE].iter().all(|known| known.is_some()));
+    assert!(
+        [&REPORTS, &OF_FRAMEWORKS, &OF_PROGRAMS, &OF_LANGUAGES, &BELOW, &DISCUSSES, &SENTENCE]
+            .iter()
+            .all(|known| known.is_some())
+    );
     let down = |retryable| Some(("down".to_owned(), retryable));
     assert_eq!(error(&json!({"error": {"message": "down", "retryable": false}})), down(Some(false)));
     assert!(error(&json!({"error": {"retryable": false}})).is_some());
@@ -130,13 +134,24 @@ fn errors_are_told_from_results() {
         "504 Gateway Time-out",
         "Connection error.",
         "Request timed out.",
-        "timed out",
         "java.net.ConnectException",
         "I/O error on GET request for \"http://127.0.0.1:9/search\": Connection refused",
         "500 Internal Server Error: \"{\\\"detail\\\":\\\"boom\\\"}\"",
         "Exception in thread \"main\" java.lang.NullPointerException: Cannot invoke \"String.length()\"\n\tat Agent.main(Agent.java:3)",
         "search failed: Get \"http://127.0.0.1:9/search\": dial tcp 127.0.0.1:9: connect: connection refused",
         "failed to search: unexpected status 500 Internal Server Error",
+        "dial tcp: lookup kb on 10.0.0.2:53: no such host",
+        "503 Service Unavailable from GET http://127.0.0.1:9/search",
+        "500 : [no body]",
+        "context deadline exceeded",
+        "search docs: context deadline exceeded",
+        "decode response: invalid character '<' looking for beginning of value",
+        "Response status code does not indicate success: 500 (Internal Server Error).",
+        "Connection refused (os error 111)",
+        "timeout of 5000ms exceeded",
+        "Could not resolve host: search.internal",
+        "Errno::ECONNREFUSED: Connection refused - connect(2) for 127.0.0.1:9",
+        "GuzzleHttp\\Exception\\ConnectException: cURL error 7: Failed to connect to 127.0.0.1 port 9",
         "rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing\"",
         "runtime error: index out of range [0] with length 0",
         "panic: runtime error: invalid memory address or nil pointer dereference\n[signal SIGSEGV]\n\ngoroutine 1 [running]:",
@@ -146,7 +161,6 @@ fn errors_are_told_from_results() {
         "Faraday::ConnectionFailed: Failed to open TCP connection to 127.0.0.1:9",
         "#<Faraday::ConnectionFailed wrapped=#<Errno::ECONNREFUSED: Connection refused>>",
         "the server responded with status 500",
-        "execution expired",
         "undefined method `[]' for nil:NilClass",
         "app.rb:12:in `search': undefined method `[]' for nil:NilClass (NoMethodError)\n\tfrom app.rb:30:in `<main>'",
         "cURL error 7: Failed to connect to 127.0.0.1 port 9 after 0 ms: Couldn't connect to server",
@@ -158,7 +172,6 @@ fn errors_are_told_from_results() {
         "<br />\n<b>Fatal error</b>:  Uncaught Error: Call to undefined function foo() in /app/index.php:36",
         "bash: line 1: search: command not found",
         "jq: error (at <stdin>:0): Cannot index string with string \"results\"",
-        "Error code: 503",
         "All connection attempts failed",
         "fetch failed",
         "connect ECONNREFUSED 127.0.0.1:9",
@@ -247,6 +260,24 @@ fn what_is_data_is_no_error() {
         json!({"message": "Not Found", "id": "B-1"}),
         json!("The payment timed out"),
         json!("java.util.List"),
+        json!("java.io.IOException"),
+        json!("Class: com.acme.errors.AcmeError"),
+        json!("Timed out"),
+        json!("Error code: 503"),
+        json!("SQLSTATE[HY000] [2002] Connection refused\n\nIn Docker, set DB_HOST to the name of the service."),
+        json!("cURL error 60: SSL certificate problem. Download cacert.pem and name it in php.ini."),
+        json!("A timeout of 5000ms exceeded the limit of the test."),
+        json!("FAQ: cURL error 60: SSL certificate problem"),
+        json!("Incident 12: the server responded with status 503 for 20 minutes"),
+        json!("Runbook 7: rpc error: code = Unavailable desc = x. Restart the pod first."),
+        json!("web-1: dial tcp 10.0.0.1:5432: connect: connection refused\nweb-1: reconnected\nweb-2: ok"),
+        json!("Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space\n\nStart it with -Xmx4g."),
+        json!("Stripe::CardError: shows that the card was declined"),
+        json!("core::error::Error: the base trait of errors"),
+        json!("404 Not Found: \"A History of Missing Pages\", 24 euros."),
+        json!("SQLSTATE[00000] success"),
+        json!({"message": "Not Found", "total": 0, "items": []}),
+        json!({"detail": "Not Found", "found": false}),
         json!("java.net.ConnectException is thrown when nobody listens."),
         json!("500 Series: \"The Fast One\""),
         json!("Server error: what now? Call us."),

@@ -63,8 +63,8 @@ impl Refused {
                 "opened a TLS connection to the proxy, which speaks plain HTTP: its base URL must begin with `http://`"
             }
             [b'P', b'R', b'I', ..] => {
-                "spoke HTTP/2 without TLS to the proxy, as gRPC clients do, which no recording holds: give that client the \
-                 address of its server, and declare no service for it; the server then has to run in a replay, too"
+                "spoke HTTP/2 without TLS to the proxy, as gRPC clients do, which cannot be recorded: give that client the \
+                 address of its server, and declare no service for it; the server must then run in replays too"
             }
             _ => "sent the proxy something that is no HTTP/1.1 request",
         };
@@ -95,7 +95,7 @@ impl fmt::Display for Refused {
 }
 
 /// Why a request for a ranking is refused: no provider of a model serves it.
-const RERANKS: &str = "which no model serves: declare the reranker, `services: {rerank: {http: https://api.cohere.com, env: \
+const RERANKS: &str = "which is no request to a model: declare the reranker, `services: {rerank: {http: https://api.cohere.com, env: \
                        CO_API_URL}}`; for `init`, start the agent with its address, --agent 'env CO_API_URL=https://api.cohere.com COMMAND'";
 /// First byte of a TLS connection.
 pub(super) const TLS_HANDSHAKE: u8 = 0x16;

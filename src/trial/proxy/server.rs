@@ -133,10 +133,9 @@ impl Drop for Serving {
 /// tell from a failure of its provider.
 #[expect(clippy::disallowed_methods, reason = "a connection is a task of its own")]
 async fn accept(listener: tokio::net::TcpListener, routes: axum::Router, slot: Slot) {
-    // They end with this task: a client that keeps its connection would otherwise go on asking a proxy that is gone.
-    let mut connections = tokio::task::JoinSet::new();
+    // A client that keeps its connection would otherwise go on asking a proxy that is gone.
+    let (_open, closed) = tokio::sync::watch::channel(());
     loop {
-        while connections.try_join_next().is_some() {}
         let Ok((stream, _)) = listener.accept().await else {
             // The process is out of sockets; requests until it has one say so.
             RealClock::start().sleep(PAUSE).await;
@@ -145,15 +144,23 @@ async fn accept(listener: tokio::net::TcpListener, routes: axum::Router, slot: S
         // Each part of a streamed answer goes out as it comes: held back until the one before is acknowledged, it would be
         // up to 40 ms late. A socket that cannot be told so serves all the same.
         let _ = stream.set_nodelay(true);
-        let (routes, slot) = (routes.clone(), Arc::clone(&slot));
-        connections.spawn(async move {
+        let (routes, slot, mut closed) = (routes.clone(), Arc::clone(&slot), closed.clone());
+        tokio::spawn(async move {
             let mut first = [0; 3];
             let peeked = stream.peek(&mut first).await;
             if peeked.is_ok() && first[0] == TLS_HANDSHAKE {
                 return lock(&slot).note_connection(Refused::connection(&first));
             }
             let service = TowerToHyperService::new(routes);
-            let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            let mut served = std::pin::pin!(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+            let served = tokio::select! {
+                served = served.as_mut() => served,
+                // Nothing is sent there: it ends with this proxy.
+                _ = closed.changed() => {
+                    served.as_mut().graceful_shutdown();
+                    served.await
+                }
+            };
             if served.is_err_and(|why| why.is_parse()) {
                 lock(&slot).note_connection(Refused::connection(&first));
             }

@@ -83,10 +83,7 @@ impl Vars {
     /// Keeps the values of a pattern in a text.
     fn note(&self, pattern: &Pattern, text: &str) {
         let mut generated = lock(&self.generated);
-        // A duration has fewer digits at times: `0.9`.
-        let is_decimal = |value: &str| value.contains('.') && value.parse::<f64>().is_ok();
-        let is_bound = |value: &&str| value.chars().count() >= SHORTEST || is_decimal(value);
-        for value in pattern.values(text).filter(is_bound) {
+        for value in pattern.values(text).filter(|value| value.chars().count() >= SHORTEST) {
             let known = generated.entry(pattern.name.clone()).or_default();
             let of_old = self.recorded.get(&pattern.name).is_some_and(|old| old.iter().any(|one| one == value));
             // A recorded value comes back where a response could not be rewritten: it is no new one.

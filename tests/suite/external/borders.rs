@@ -210,7 +210,7 @@ fn a_tool_that_was_offered_and_not_called_did_not_run() {
     stage.run(&["--mode", "record", "--only", "warranty"]);
     let replayed = stage.run(&["--only", "warranty"]);
     let told = "a replay answers for model, search service and declared services (shelf) alone; beside that, the agent's own \
-                tools ran for real, but for those of recorded MCP servers: final_answer, search_docs. Each turn";
+                tools ran for real, except those of recorded MCP servers: final_answer, search_docs. Each turn";
     assert!(plain(&replayed.stderr).contains(told), "{}", replayed.stderr);
 }
 
@@ -224,7 +224,7 @@ fn each_turn_says_in_which_mode_it_runs_and_the_first_replay_names_the_tools_tha
     assert_eq!(desk.modes(), ["record", "replay"], "what was recorded is replayed at once");
     let first = desk.run("replay");
     assert_eq!(desk.modes(), ["replay"]);
-    let told = "the agent's own tools ran for real, but for those of recorded MCP servers: retrieve_documents";
+    let told = "the agent's own tools ran for real, except those of recorded MCP servers: retrieve_documents";
     assert!(
         plain(&first.stderr).contains(told) && plain(&first.stderr).contains("x-ragcheck-mode: replay"),
         "{}",

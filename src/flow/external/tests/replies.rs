@@ -186,8 +186,14 @@ fn what_a_program_prints_that_crashed_is_no_answer() {
         let read = answer(kind, &body, &AnswerAt::Pointer("/answer".into()));
         assert_eq!(read.expect_err("is an error").lack, Lack::Success, "{body}");
     }
-    for fine in ["A fatal error: what now? See the log on line 3 of the page.", "If x < 3, it is < 5."] {
-        assert_eq!(text("text/html", fine), fine);
+    for fine in [
+        "A fatal error: what now? See the log on line 3 of the page.",
+        "If x < 3, it is < 5.",
+        "Your plugin prints this:\n\nParse error: syntax error, unexpected end of file in a.php on line 12",
+        "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'a'\n\nThe key is missing: add it to the file.",
+        "Fatal error: Maximum execution time exceeded is fixed by a higher limit. See the manual on line 3",
+    ] {
+        assert_eq!(text(if fine.contains('<') { "text/html" } else { "text/plain" }, fine), fine);
     }
 }
 

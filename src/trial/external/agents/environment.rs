@@ -11,26 +11,13 @@ use crate::trial::trust::usual_keys;
 /// Variable that stops the OpenAI Agents SDK from sending traces.
 const AGENTS_TRACING: &str = "OPENAI_AGENTS_DISABLE_TRACING";
 
-/// Keys of stores and of search services, which their clients refuse to start without. A recording answers for those that are
-/// declared; others are asked for real in a replay, with the key that is set.
-const OF_SERVICES: [&str; 16] = [
-    "BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY", "EXA_API_KEY", "FIRECRAWL_API_KEY", "JINA_API_KEY", "LINKUP_API_KEY",
-    "NOMIC_API_KEY", "PINECONE_API_KEY", "QDRANT_API_KEY", "SERPAPI_API_KEY", "SERPER_API_KEY", "TAVILY_API_KEY",
-    "TURBOPUFFER_API_KEY", "VOYAGE_API_KEY", "WEAVIATE_API_KEY", "ZEP_API_KEY",
-];
-/// Their placeholder, which is replaced in a request as the key that was recorded.
-const SERVICE_KEY: &str = "ragcheck-placeholder-key0a1b2c3d4e5f6a7b";
-
 /// Variables for a process with these base URLs.
 pub(in crate::trial::external) fn of(base_urls: Vec<(String, String)>, mode: TrialMode) -> Vec<(String, String)> {
     let mut all = base_urls;
-    let is_unset = |name: &str| std::env::var(name).map_or(true, |key| key.trim().is_empty());
     let keys = usual_keys()
-        .filter(|name| mode == TrialMode::Replay || is_unset(name))
+        .filter(|name| mode == TrialMode::Replay || std::env::var(name).map_or(true, |key| key.trim().is_empty()))
         .map(|name| (name.to_owned(), PLACEHOLDER_KEY.to_owned()));
-    let of_services = OF_SERVICES.into_iter().filter(|name| mode == TrialMode::Replay && is_unset(name));
-    let keys: Vec<(String, String)> =
-        keys.chain(of_services.map(|name| (name.to_owned(), SERVICE_KEY.to_owned()))).collect();
+    let keys: Vec<(String, String)> = keys.collect();
     // OpenAI's Agents SDK sends its traces past the proxy, to OpenAI, which refuses the placeholder.
     let tracing = std::env::var_os(AGENTS_TRACING).is_none() && keys.iter().any(|(name, _)| name == "OPENAI_API_KEY");
     all.extend(keys);
@@ -55,7 +42,6 @@ pub(in crate::trial::external) fn of(base_urls: Vec<(String, String)>, mode: Tri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::secrets::keys_by_name;
 
     #[test]
     fn a_replay_gives_base_urls_and_placeholders_for_keys() {
@@ -65,11 +51,6 @@ mod tests {
         for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "PERPLEXITY_API_KEY", "CO_API_KEY"] {
             assert_eq!(value(key), Some(PLACEHOLDER_KEY), "{key}");
         }
-        assert_eq!(value("TAVILY_API_KEY"), Some(SERVICE_KEY));
-        let body = serde_json::json!({"api_key": SERVICE_KEY});
-        assert_eq!(keys_by_name(&body).len(), 1, "it is compared as the key that was recorded");
-        let recorded = of(Vec::new(), TrialMode::Record);
-        assert!(recorded.iter().all(|(name, _)| name != "TAVILY_API_KEY"), "no service is asked with a placeholder");
         assert_eq!(value(AGENTS_TRACING), Some("1"), "with a placeholder, nothing is traced past the proxy");
         assert_eq!(value("RAGCHECK_MODE"), Some("replay"));
         assert!(value("NO_PROXY").is_some_and(|hosts| hosts.ends_with("127.0.0.1,localhost")));

@@ -83,7 +83,9 @@ fn is_reply(line: &[u8]) -> bool {
                     .iter()
                     .filter_map(|name| members.get(*name)?.as_str())
                     .any(|level| LEVELS.iter().any(|known| level.eq_ignore_ascii_case(known)));
-                !(names_level || has(&LEVEL) && has(&["time", "timestamp", "asctime", "ts", "@timestamp"]))
+                let is_record =
+                    names_level && has(&["message", "msg", "event"]) && !has(&["answer", "reply", "response"]);
+                !(is_record || has(&LEVEL) && has(&["time", "timestamp", "asctime", "ts", "@timestamp"]))
             }
             Err(_) => line.trim_ascii_start()[1..].trim_ascii_start().first() == Some(&b'"'),
         },
@@ -170,6 +172,7 @@ mod tests {
             "\"yes\"",
             "{\"level\": \"beginner\", \"answer\": \"yes\"}",
             "{\"severity\": \"critical\", \"answer\": \"yes\"}",
+            "{\"severity\": \"info\", \"answer\": \"yes\", \"category\": \"billing\"}",
         ] {
             assert!(is_reply(line.as_bytes()), "{line}");
         }
