@@ -159,10 +159,9 @@ fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unre
         (None, Value::Array(items)) => {
             let items: Vec<String> = items.iter().map(Value::to_string).collect();
             let events = as_events(items.iter().map(String::as_str), 1);
-            return events.map_or_else(
-                || Err(unread(response, &format!("has no text at {pointer}"))),
-                |events| of_events(response, &events, pointer),
-            );
+            let read = events.map(|events| of_events(response, &events, pointer));
+            let holds = read.filter(|read| read.as_ref().err().is_none_or(|unread| unread.lack != Lack::Answer));
+            return holds.unwrap_or_else(|| Err(unread(response, &format!("has no text at {pointer}"))));
         }
         _ => return Err(unread(response, &format!("has no text at {pointer}"))),
     };
