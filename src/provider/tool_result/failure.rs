@@ -101,7 +101,7 @@ static OF_LANGUAGES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let named = r"(?-u:[\w ,'-]{1,40}: ){0,3}";
     let of_servers = [&OF_SERVERS[..], &OF_CLIENTS].concat().join("|");
     Regex::new(&format!(
-        r#"^\s*(?:{crashes}|{tried}(?:{clients}|[45]\d\d (?i:{of_servers}): (?:\x22[{{<\[]|\[no body\]))|{named}(?:{go}))"#,
+        r"^\s*(?:{crashes}|{tried}(?:{clients}|[45]\d\d (?i:{of_servers}): (?:\x22[{{<\[]|\[no body\]))|{named}(?:{go}))",
         crashes = CRASHES.join("|"),
         clients = OF_CLIENT_ERRORS.join("|"),
         go = OF_GO.join("|"),

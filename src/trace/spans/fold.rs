@@ -225,7 +225,9 @@ impl Story {
                 }
             }
             let counted = if let [] | [_] = several.as_slice() {
-                several.into_iter().for_each(|inner| self.merge(place, inner));
+                for inner in several {
+                    self.merge(place, inner);
+                }
                 vec![place]
             } else {
                 self.operations[place].is_repeated = true;
@@ -301,7 +303,7 @@ fn with_words(outer: Option<Vec<Said>>, inner: Option<Vec<Said>>) -> Option<Vec<
     }
 }
 
-fn is_empty(said: &Vec<Said>) -> bool {
+fn is_empty(said: &[Said]) -> bool {
     said.iter().all(|one| one.text.trim().is_empty() && one.calls.is_empty())
 }
 
@@ -320,8 +322,10 @@ fn with_calls(output: Option<Vec<Said>>, other: Option<Vec<Said>>, known: &[Call
         !is_known && count(known, &call.tool) < count(&all, &call.tool)
     });
     match (output, other) {
-        (output, Some(mut other)) if output.as_ref().is_none_or(is_empty) => {
-            other.iter_mut().for_each(|one| one.calls.retain(|call| more.contains(call)));
+        (output, Some(mut other)) if output.as_deref().is_none_or(is_empty) => {
+            for one in &mut other {
+                one.calls.retain(|call| more.contains(call));
+            }
             Some(other)
         }
         (Some(mut said), _) if !more.is_empty() => {

@@ -155,11 +155,15 @@ pub(super) fn beside(object: &Map<String, Value>) -> (Vec<Call>, Option<String>)
         }
     };
     for name in ["tool_calls", "invalid_tool_calls", "function_call"] {
-        listed(object, name).into_iter().for_each(|value| read(name, value, &mut calls));
+        if let Some(value) = listed(object, name) {
+            read(name, value, &mut calls);
+        }
     }
     for name in ["tool_calls", "function_call"] {
         let again = kwargs.and_then(|kwargs| listed(kwargs, name)).filter(|_| calls.is_empty());
-        again.into_iter().for_each(|value| read(name, value, &mut calls));
+        if let Some(value) = again {
+            read(name, value, &mut calls);
+        }
     }
     if let Some(name) = object.get("function_call_name").and_then(Value::as_str) {
         let arguments = object.get("function_call_arguments_json").map_or_else(|| json!({}), parsed);

@@ -374,9 +374,8 @@ fn sort(spans: &mut [Span]) {
 /// Whether an operation may lack contents that its span lost; of an unknown one, its name.
 fn may_miss(operation: Option<&Operation>) -> bool {
     match operation {
-        None => true,
+        None | Some(Operation::Found(_)) => true,
         Some(Operation::Ran(ran)) => ran.arguments.is_none(),
-        Some(Operation::Found(_)) => true,
         Some(Operation::Completed(_) | Operation::Agent { .. } | Operation::Vectors) => false,
     }
 }

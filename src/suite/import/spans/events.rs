@@ -147,7 +147,9 @@ impl<'s> Events<'s> {
             self.asked_for(call, end_ns, asked);
         }
         // The model's service may have run them.
-        output.iter().for_each(|said| self.served(said));
+        for said in output {
+            self.served(said);
+        }
         if self.waiting.len() > first {
             self.called_since = true;
         } else if let Some(said) = output.iter().rfind(|said| said.is_agent() && is_word(&said.text))
