@@ -72,10 +72,10 @@ impl Sources {
             // Services without a name have the model of each request.
             if model.is_empty() { said } else { format!("{said} (model {})", quote(model, 80)) }
         };
-        let mut entries: Vec<String> = self.found.iter().map(entry).collect();
-        // Lists of many are cut off at their end.
-        entries.sort_by_key(|entry| !entry.contains(EDITED));
-        entries
+        // Lists of many are cut off at their end: an edit comes first, and trials that asked nobody last.
+        let mut found: Vec<_> = self.found.iter().collect();
+        found.sort_by_key(|((_, from, _), _)| (!from.ends_with(EDITED), from == ASKED_NOBODY));
+        found.into_iter().map(entry).collect()
     }
 }
 
