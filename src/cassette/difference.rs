@@ -17,7 +17,6 @@ pub(super) const IN_ANOTHER_ORDER: &str =
 /// Line for the same messages in another order.
 const MESSAGES_IN_ANOTHER_ORDER: &str =
     "  the same messages in another order: let the agent add the results of parallel calls in the order of the calls";
-
 /// Line for the same tools in another order.
 const TOOLS_IN_ANOTHER_ORDER: &str = "  the same tools in another order: let the agent sort them, as maps of many languages have another order each time";
 /// Line for a text whose words stand in another order.

@@ -163,10 +163,10 @@ pub(super) fn served(mounts: &[Mount]) -> String {
 
 /// The mounts, if a path is below none of them.
 pub(super) fn lost_mount(mounts: &[Mount], path: &str) -> Option<String> {
-    let own = ["model", "search"].into_iter().chain(mounts.iter().map(|mount| mount.service.as_str()));
-    let own: Vec<&str> = own.collect();
+    let declared = mounts.iter().map(|mount| mount.service.as_str());
+    let known: Vec<&str> = ["model", "search"].into_iter().chain(declared).collect();
     let first = path.split('/').nth(1).unwrap_or_default();
-    (!own.contains(&first)).then(|| own.iter().map(|name| format!("/{name}")).collect::<Vec<_>>().join(", "))
+    (!known.contains(&first)).then(|| known.iter().map(|name| format!("/{name}")).collect::<Vec<_>>().join(", "))
 }
 
 /// Whether a path fits a pattern: segment by segment, `*` in a segment for any text, without a trailing slash.
