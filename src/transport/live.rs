@@ -223,7 +223,7 @@ impl LiveTransport {
             call = call.body(match &request.sent {
                 Some(bytes) => bytes.to_vec(),
                 None if declared => raw::unpacked(&request.body),
-                None if request.service == Service::Agent && is_form(&request.headers) => form(&request.body),
+                None if request.service == Service::Agent && raw::is_form(&request.headers) => raw::form(&request.body),
                 None => request.body.to_string().into_bytes(),
             });
         }
@@ -276,20 +276,6 @@ impl LiveTransport {
             }
         }
     }
-}
-
-/// Whether headers say that a body is a form.
-fn is_form(headers: &[(String, String)]) -> bool {
-    let says = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("application/x-www-form-urlencoded");
-    headers.iter().any(|(name, value)| name == CONTENT_TYPE.as_str() && says(value))
-}
-
-/// The members of a body as the fields of a form; what is no text stands there as JSON.
-fn form(body: &serde_json::Value) -> Vec<u8> {
-    let Ok(mut url) = reqwest::Url::parse("http://form/") else { return Vec::new() };
-    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    url.query_pairs_mut().extend_pairs(body.as_object().into_iter().flatten().map(|(name, value)| (name, text(value))));
-    url.query().unwrap_or_default().as_bytes().to_vec()
 }
 
 /// Whether requests to a service ignore the proxies of the environment.

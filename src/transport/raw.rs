@@ -69,6 +69,20 @@ pub(crate) fn unpacked(document: &Value) -> Vec<u8> {
     member(BYTES).and_then(|text| STANDARD.decode(text).ok()).unwrap_or_else(|| document.to_string().into_bytes())
 }
 
+/// Whether headers say that a body is a form.
+pub(super) fn is_form(headers: &[(String, String)]) -> bool {
+    let says = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("application/x-www-form-urlencoded");
+    headers.iter().any(|(name, value)| name == "content-type" && says(value))
+}
+
+/// The members of a body as the fields of a form; what is no text stands there as JSON.
+pub(super) fn form(body: &Value) -> Vec<u8> {
+    let Ok(mut url) = reqwest::Url::parse("http://form/") else { return Vec::new() };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    url.query_pairs_mut().extend_pairs(body.as_object().into_iter().flatten().map(|(name, value)| (name, text(value))));
+    url.query().unwrap_or_default().as_bytes().to_vec()
+}
+
 fn with_fixed_boundary(body: &[u8], content_type: &mut Option<String>) -> Vec<u8> {
     let Some(kind) = content_type.as_mut().filter(|kind| kind.starts_with("multipart/")) else { return body.to_vec() };
     let Some((before, after)) = kind.split_once("boundary=") else { return body.to_vec() };

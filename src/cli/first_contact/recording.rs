@@ -77,7 +77,7 @@ pub(super) fn record(findings: &Findings, human: bool) -> Result<(PathBuf, Exit)
         let expects = if holds {
             ""
         } else {
-            "; it asserts only that there is an answer: write down what every answer must contain"
+            "; it only asserts that the agent answers: write down what every answer must contain"
         };
         output::remark(&format!(
             "the recording did not pass: change {SCENARIO} as it says, then `ragcheck run --mode record`{}{expects}",

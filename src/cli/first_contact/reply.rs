@@ -43,12 +43,12 @@ pub(super) fn shape(reply: &HttpResponse, question: &str, passed: &[Passed]) -> 
     let default = |text| Ok(Shape { answer: "/answer".to_owned(), sources: None, kind: "JSON", text });
     let events = sse::is_stream(&reply.headers, &reply.body);
     let body = if events { None } else { lenient_json::read(&reply.body).ok() };
+    let said = said(passed);
     let names = ANSWERS.map(|name| format!("/{name}"));
     // The default comes first: plain text and events of the usual shapes need no pointer.
     let mut found = names.iter().filter_map(|pointer| Some((pointer, at(pointer).ok()?)));
     if body.as_ref().is_some_and(Value::is_array)
-        && let Some((pointer, text)) =
-            found.find(|(_, text)| said(passed).iter().any(|said| said.trim() == text.trim()))
+        && let Some((pointer, text)) = found.find(|(_, text)| said.iter().any(|said| said.trim() == text.trim()))
     {
         return Ok(Shape { answer: pointer.clone(), sources: None, kind: "JSON in pieces", text });
     }
@@ -63,7 +63,6 @@ pub(super) fn shape(reply: &HttpResponse, question: &str, passed: &[Passed]) -> 
         let text = at(OPENAI_SHAPE)?;
         return Ok(Shape { answer: OPENAI_SHAPE.to_owned(), sources, kind: "the shape of Chat Completions", text });
     }
-    let said = said(passed);
     let mut texts = Vec::new();
     leaves(&body, String::new(), DEEPEST, &mut texts);
     let scored = texts.into_iter().filter(|(_, text)| !text.trim().is_empty() && *text != question);

@@ -2,7 +2,7 @@
 
 use crate::transport::HttpResponse;
 
-/// The cookies of one conversation. All turns go to one address, so no cookie has a place of its own.
+/// The cookies of one conversation. Their paths and domains are ignored, because all turns go to one address.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cookies(Vec<(String, String)>);
 

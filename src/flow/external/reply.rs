@@ -145,7 +145,7 @@ fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unre
             if let Some(lines) = std::str::from_utf8(&response.body).ok().and_then(|text| as_events(text.lines(), 2)) {
                 let read = of_events(response, &lines, pointer);
                 // A text may consist of such lines.
-                if text.is_none() || read.as_ref().err().is_none_or(|unread| unread.lack != Lack::Answer) {
+                if text.is_none() || is_of_events(&read) {
                     return read;
                 }
             }
@@ -160,8 +160,9 @@ fn whole(response: &HttpResponse, pointer: &str) -> Result<(String, Value), Unre
             let items: Vec<String> = items.iter().map(Value::to_string).collect();
             let events = as_events(items.iter().map(String::as_str), 1);
             let read = events.map(|events| of_events(response, &events, pointer));
-            let holds = read.filter(|read| read.as_ref().err().is_none_or(|unread| unread.lack != Lack::Answer));
-            return holds.unwrap_or_else(|| Err(unread(response, &format!("has no text at {pointer}"))));
+            return read
+                .filter(is_of_events)
+                .unwrap_or_else(|| Err(unread(response, &format!("has no text at {pointer}"))));
         }
         _ => return Err(unread(response, &format!("has no text at {pointer}"))),
     };
@@ -194,11 +195,16 @@ fn of_events(response: &HttpResponse, events: &[u8], pointer: &str) -> Result<(S
     })
 }
 
+/// Whether events held an answer, or said why there is none.
+fn is_of_events(read: &Result<(String, Value), Unread>) -> bool {
+    read.as_ref().err().is_none_or(|unread| unread.lack != Lack::Answer)
+}
+
 /// A body that is text, and not a page; one that says that it is text may be empty.
 fn plain(response: &HttpResponse) -> Option<String> {
     let text = std::str::from_utf8(&response.body).ok()?.trim();
     let kind = response.header("content-type").unwrap_or_default().trim().to_ascii_lowercase();
-    // Many frameworks send a text as `text/html` unless they are told otherwise.
+    // Many frameworks label text as `text/html` by default.
     if kind.starts_with("text/html") {
         let begins_tag =
             |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_alphabetic() || "/!?".contains(letter));

@@ -101,7 +101,7 @@ static OF_LANGUAGES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let named = r"(?-u:[\w ,'-]{1,40}: ){0,3}";
     let of_servers = [&OF_SERVERS[..], &OF_CLIENTS].concat().join("|");
     Regex::new(&format!(
-        r"^\s*(?:{crashes}|{tried}(?:{clients}|[45]\d\d (?i:{of_servers}): (?:\x22[{{<\[]|\[no body\]))|{named}(?:{go}))",
+        r"^\s*(?:{crashes}|{tried}(?:{clients}|[45]\d\d (?i:{of_servers})?: (?:\x22[{{<\[]|\[no body\]))|{named}(?:{go}))",
         crashes = CRASHES.join("|"),
         clients = OF_CLIENT_ERRORS.join("|"),
         go = OF_GO.join("|"),
@@ -117,12 +117,11 @@ const CRASHES: [&str; 6] = [
     r"(?:PHP )?(?:Fatal|Parse) error:\s+(?:Uncaught|syntax error|Allowed memory|Maximum execution)\b",
     r"<br />\s*<b>(?:Fatal|Parse) error</b>:\s[^\n]*\sin (?:<b>)?\S+(?::|\.php)",
 ];
-const OF_CLIENT_ERRORS: [&str; 17] = [
+const OF_CLIENT_ERRORS: [&str; 16] = [
     // Java and Spring.
     r"(?:java\.net|java\.net\.http|java\.util\.concurrent|javax\.net\.ssl|org\.springframework\.web\.client)\.[A-Z]\w*(?:Exception|Error)\s*$",
     r"I/O error on [A-Z]+ request for \x22",
     r"[45]\d\d [A-Z][A-Za-z ]+ (?:from|on) (?:GET|POST|PUT|PATCH|DELETE)(?: request for)? \S",
-    r"[45]\d\d : (?:\x22[{<\[]|\[no body\])",
     // Ruby.
     r"#<[\w:]*(?:Errno::\w+|Error|Exception|ConnectionFailed)\b[^\n]*>\s*$",
     r"(?:\w+::)+(?:ConnectionFailed|TimeoutError|SSLError|ReadTimeout|OpenTimeout|StatementInvalid|E[A-Z]{4,}|ClientError|ServerError): \S",

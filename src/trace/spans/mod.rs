@@ -22,6 +22,7 @@ mod usage;
 pub(crate) use json::is_export;
 pub(crate) use meaning::{Completed, Found, Operation, Ran, is_tool};
 pub(crate) use messages::{Call, Said};
+pub(crate) use parts::holds;
 pub(crate) use published::REWARD;
 #[cfg(not(front_door_only))]
 pub use published::published;

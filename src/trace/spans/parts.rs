@@ -180,7 +180,7 @@ pub(super) fn beside(object: &Map<String, Value>) -> (Vec<Call>, Option<String>)
 }
 
 /// Whether a value is a list, an object or a text, and not empty.
-fn holds(value: &Value) -> bool {
+pub(crate) fn holds(value: &Value) -> bool {
     match value {
         Value::Array(list) => !list.is_empty(),
         Value::Object(map) => !map.is_empty(),

@@ -126,7 +126,7 @@ impl Work<'_> {
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
         let (mut trace, passages) = self.named(ran.trace, &ran.found, &redactor);
         trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
-        // What the process was told at its start may be in every answer.
+        // Every answer may depend on what the process received at its start.
         let from = &mut trace.evidence.recorded_from;
         if !from.ends_with(EDITED) && self.trial.opened.agents.has_edited_start(self.trial).await {
             *from = format!("{from} {EDITED}");

@@ -9,6 +9,7 @@ mod langchain;
 mod parts;
 
 use super::error::{Kind, MessageError};
+use crate::trace::spans::holds;
 use serde_json::{Map, Value, json};
 
 /// Names of the known shapes, for messages.
@@ -88,16 +89,6 @@ fn overlooked(object: &Map<String, Value>) -> Result<(), MessageError> {
             Err(MessageError::UnknownShape { seen: format!("a message with the member `{name}`"), read: READ })
         }
         None => Ok(()),
-    }
-}
-
-/// Whether a value is a list, an object or a text, and not empty.
-fn holds(value: &Value) -> bool {
-    match value {
-        Value::Array(list) => !list.is_empty(),
-        Value::Object(map) => !map.is_empty(),
-        Value::String(text) => !text.is_empty(),
-        _ => false,
     }
 }
 
