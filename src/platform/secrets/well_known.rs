@@ -96,12 +96,13 @@ const COOKIE: &str = r#"[^\s=;,:"'\\\[\]<>(){}]+=[^\s;,"'\\\[\]<>{}]*(?:[;,][ ]?
 const BOUNDARY: &str = r"(?-u:\b)";
 
 static PATTERNS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&WELL_KNOWN.replace(r"\b", BOUNDARY)).ok());
-/// Pre-check without word boundaries: in escaped text, the `n` of a line break touches the key after it, and an escape
-/// may replace a space.
+/// What a text must hold for [`PATTERNS`] or [`NAMED`] to match, without word boundaries: in escaped text, the `n` of a line
+/// break touches the key after it, and an escape may replace a space. One pattern, so that a text is searched once.
 static SUSPICIONS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let spaced = format!("{HEAD}\\ +");
     let escaped = format!(r"{HEAD}(?:\ |\\[nrtbf\x22]?)+");
-    Regex::new(&WELL_KNOWN.replace(&spaced, &escaped).replace(r"\b", "")).ok()
+    let forms = WELL_KNOWN.replace(&spaced, &escaped).replace(r"\b", "");
+    Regex::new(&format!("(?:{forms})|{}", names_alone())).ok()
 });
 /// A word that marks the following text as a key.
 const HEAD: &str = "(?i:bearer)";
@@ -114,15 +115,17 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("{named}|{cookie}|{signed}|{USER}")).ok()
 });
 /// Words that must occur in a text for [`NAMED`] to match.
-static NAMES_ALONE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(&format!("(?i:{NAMES}|{COOKIES}|[?&;](?:{SIGNED})=)|{USER}")).ok());
+static NAMES_ALONE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&names_alone()).ok());
+
+fn names_alone() -> String {
+    format!("(?i:{NAMES}|{COOKIES}|[?&;](?:{SIGNED})=)|{USER}")
+}
 
 /// Whether escaped text certainly has no key of a well-known form.
 pub(super) fn is_surely_clean(json: &str) -> bool {
     let none = |escape: &[u8]| memmem::find(json.as_bytes(), escape).is_none();
-    let lacks = |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|pattern| !pattern.is_match(json));
     // Any character of a key may be escaped.
-    none(b"\\u00") && none(b"\\/") && lacks(&SUSPICIONS) && lacks(&NAMES_ALONE)
+    none(b"\\u00") && none(b"\\/") && SUSPICIONS.as_ref().is_some_and(|pattern| !pattern.is_match(json))
 }
 
 /// Positions of keys of a well-known form, in order and without overlaps; the kind is `None` for keys recognised by the
