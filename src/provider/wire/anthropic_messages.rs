@@ -57,8 +57,6 @@ pub const DIALECT: &Dialect = &Dialect {
     decode_response,
     encode_error,
     assembler: || Assembler::of(Blocks::default()),
-    #[cfg(test)]
-    example,
     ..USUAL
 };
 
@@ -75,40 +73,6 @@ fn encode_error(status: u16, code: &str, message: &str) -> Value {
         _ => "invalid_request_error",
     };
     json!({"type": "error", "error": {"type": kind, "message": message, "code": code}})
-}
-
-#[cfg(test)]
-fn example() -> super::laws::Example {
-    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    super::laws::Example {
-        request: json!({
-        "model": "m", "max_tokens": 9, "temperature": 1.0,
-        "system": [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief.", "cache_control": {"type": "ephemeral"}}],
-        "messages": [
-            {"role": "user", "content": "Look"},
-            {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "So"},
-                {"type": "tool_use", "id": "c1", "name": "f", "input": {"q": 1}}, {"type": "tool_use", "id": "c2", "name": "f", "input": {}}]},
-            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "found"}], "is_error": false},
-                {"type": "tool_result", "tool_use_id": "c2", "content": "also"}, {"type": "text", "text": "Go on", "cache_control": null}]}],
-        "tools": [{"name": "f", "description": "", "input_schema": schema}, {"type": "web_search_20250305", "name": "web_search"}],
-        "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true}}),
-        whole: json!({"id": "m", "type": "message", "role": "assistant", "model": "m-1", "stop_reason": "tool_use",
-            "content": [{"type": "text", "text": "Hello"}, {"type": "tool_use", "id": "a", "name": "f", "input": {"q": 1}}],
-            "usage": {"input_tokens": 3, "output_tokens": 2}}),
-        events: vec![
-            json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "model": "m-1", "content": [], "usage": {"input_tokens": 3, "output_tokens": 0}}}),
-            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
-            json!({"type": "ping"}),
-            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}),
-            json!({"type": "content_block_stop", "index": 0}),
-            json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}}}),
-            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"q\""}}),
-            json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": ": 1}"}}),
-            json!({"type": "content_block_stop", "index": 1}),
-            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}}),
-            json!({"type": "message_stop"}),
-        ],
-    }
 }
 
 /// Decodes a request's body.

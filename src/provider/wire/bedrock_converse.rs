@@ -55,45 +55,8 @@ pub(crate) const DIALECT: &Dialect = &Dialect {
     decode_response,
     encode_error: |_, code, message| json!({"message": message, "__type": code}),
     assembler: || Assembler::of(Blocks::default()),
-    #[cfg(test)]
-    example,
     ..USUAL
 };
-
-#[cfg(test)]
-fn example() -> super::laws::Example {
-    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    let usage = json!({"inputTokens": 3, "outputTokens": 2, "totalTokens": 5});
-    let delta = |index: u64, delta: Value| json!({"contentBlockDelta": {"contentBlockIndex": index, "delta": delta}});
-    let call = json!({"toolUseId": "a", "name": "f", "input": {"q": 1}});
-    super::laws::Example {
-        request: json!({
-        "system": [{"text": "Be "}, {"text": "brief."}, {"cachePoint": {"type": "default"}}],
-        "messages": [
-            {"role": "user", "content": [{"text": "Look"}, {"image": {"format": "png", "source": {"bytes": ""}}}]},
-            {"role": "assistant", "content": [{"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
-                {"toolUse": {"toolUseId": "c1", "name": "f", "input": {"q": 1}}}, {"toolUse": {"toolUseId": "c2", "name": "f", "input": {}}}]},
-            {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "found"}], "status": "success"}},
-                {"toolResult": {"toolUseId": "c2", "content": [{"json": {"a": 1}}]}}, {"text": "Go on"}]}],
-        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "description": "d", "inputSchema": {"json": schema}}}, {"systemTool": {"name": "web"}}],
-            "toolChoice": {"tool": {"name": "f"}}},
-        "inferenceConfig": {"maxTokens": 9, "temperature": 0, "topP": 0.5}}),
-        whole: json!({"output": {"message": {"role": "assistant", "content": [{"text": "Hello"}, {"toolUse": call}]}},
-            "stopReason": "tool_use", "usage": usage, "metrics": {"latencyMs": 7}}),
-        events: vec![
-            json!({"messageStart": {"role": "assistant"}}),
-            delta(0, json!({"text": "Hel"})),
-            delta(0, json!({"text": "lo"})),
-            json!({"contentBlockStop": {"contentBlockIndex": 0}}),
-            json!({"contentBlockStart": {"contentBlockIndex": 1, "start": {"toolUse": {"toolUseId": "a", "name": "f"}}}}),
-            delta(1, json!({"toolUse": {"input": "{\"q\""}})),
-            delta(1, json!({"toolUse": {"input": ": 1}"}})),
-            json!({"contentBlockStop": {"contentBlockIndex": 1}}),
-            json!({"messageStop": {"stopReason": "tool_use"}}),
-            json!({"metadata": {"usage": usage, "metrics": {"latencyMs": 7}}}),
-        ],
-    }
-}
 
 /// The model in a path, whose id may hold colons and slashes.
 fn model_of(path: &str) -> Option<String> {

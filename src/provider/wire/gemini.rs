@@ -69,8 +69,6 @@ pub const DIALECT: &Dialect = &Dialect {
     decode_response,
     encode_error,
     assembler: || Assembler::of(Chunks::default()),
-    #[cfg(test)]
-    example,
     ..USUAL
 };
 
@@ -87,37 +85,6 @@ fn encode_error(status: u16, code: &str, message: &str) -> Value {
     };
     let info = json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": code, "domain": "ragcheck"});
     json!({"error": {"code": status, "message": message, "status": word, "details": [info]}})
-}
-
-#[cfg(test)]
-fn example() -> super::laws::Example {
-    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    let part = |part: Value| json!({"modelVersion": "m-1", "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}}]});
-
-    let call = json!({"functionCall": {"id": "a", "name": "f", "args": {"q": 1}}});
-    let usage = json!({"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5});
-    let mut last = part(call.clone());
-    last["candidates"][0]["finishReason"] = json!("STOP");
-    last["usageMetadata"] = usage.clone();
-    let mut whole = part(json!({"text": "Hello"}));
-    whole["candidates"][0]["content"]["parts"] = json!([{"text": "Hello"}, call]);
-    whole["candidates"][0]["finishReason"] = json!("STOP");
-    whole["usageMetadata"] = usage;
-    super::laws::Example {
-        request: json!({
-        "system_instruction": {"parts": [{"text": "Be brief."}]},
-        "contents": [
-            {"role": "user", "parts": [{"text": "Look"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
-            {"role": "model", "parts": [{"text": "hm", "thought": true}, {"functionCall": {"name": "f", "args": {"q": 1}}, "thoughtSignature": "s"},
-                {"functionCall": {"name": "f", "id": "c2"}}]},
-            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"result": "found"}}},
-                {"functionResponse": {"name": "f", "id": "c2", "response": {"a": 1}}}, {"text": "Go on"}]}],
-        "tools": [{"function_declarations": [{"name": "f", "description": "d", "parameters": schema}]}, {"googleSearch": {}}],
-        "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}},
-        "generationConfig": {"temperature": 0, "maxOutputTokens": 9, "topK": 3}}),
-        whole,
-        events: vec![part(json!({"text": "Hel"})), part(json!({"text": "lo"})), last],
-    }
 }
 
 /// The model in a path.

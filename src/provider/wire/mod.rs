@@ -18,8 +18,6 @@ mod document;
 mod error;
 pub(crate) mod framing;
 pub(crate) mod hosted;
-#[cfg(test)]
-mod laws;
 mod passthrough;
 
 pub mod anthropic_messages;
@@ -119,8 +117,6 @@ pub struct Dialect {
     decode_response: fn(&Value) -> Result<ChatResponse, WireError>,
     encode_error: fn(u16, &str, &str) -> Value,
     assembler: fn() -> Assembler,
-    #[cfg(test)]
-    example: fn() -> laws::Example,
 }
 
 /// What a dialect has in common with Chat Completions, unless it says otherwise.
@@ -195,12 +191,6 @@ impl Dialect {
     pub fn assembler(&self) -> Assembler {
         (self.assembler)()
     }
-
-    /// A request with all features of this dialect, and an answer, whole and streamed: the inputs of [`laws`].
-    #[cfg(test)]
-    pub(in crate::provider) fn example(&self) -> laws::Example {
-        (self.example)()
-    }
 }
 
 impl PartialEq for Dialect {
@@ -262,3 +252,6 @@ pub(crate) fn entries() -> Vec<DialectEntry> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

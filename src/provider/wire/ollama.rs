@@ -54,41 +54,8 @@ pub(crate) const DIALECT: &Dialect = &Dialect {
     decode_response,
     encode_error: |_, code, message| json!({"error": message, "code": code}),
     assembler: || Assembler::of(Lines::default()),
-    #[cfg(test)]
-    example,
     ..USUAL
 };
-
-#[cfg(test)]
-fn example() -> super::laws::Example {
-    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    let call = json!({"id": "a", "function": {"index": 0, "name": "f", "arguments": {"q": 1}}});
-    let line = |message: Value| json!({"model": "m-1", "created_at": "t", "message": message, "done": false});
-    let last = |message: Value| {
-        json!({"model": "m-1", "created_at": "t", "message": message, "done": true, "done_reason": "stop",
-            "total_duration": 9, "prompt_eval_count": 3, "eval_count": 2})
-    };
-    super::laws::Example {
-        request: json!({
-        "model": "m", "stream": false, "keep_alive": "5m", "options": {"temperature": 0, "num_predict": 9, "num_ctx": 4096},
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "Look", "images": ["AA=="]},
-            {"role": "assistant", "thinking": "hm", "tool_calls": [{"function": {"name": "f", "arguments": {"q": 1}}},
-                {"id": "c2", "function": {"index": 1, "name": "f", "arguments": {}}}]},
-            {"role": "tool", "tool_name": "f", "content": "found"},
-            {"role": "tool", "tool_call_id": "c2", "tool_name": "f", "content": "also"}],
-        "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}, {"type": "web"}],
-        "tool_choice": {"type": "function", "function": {"name": "f"}}}),
-        whole: last(json!({"role": "assistant", "content": "Hello", "tool_calls": [call]})),
-        events: vec![
-            line(json!({"role": "assistant", "content": "Hel"})),
-            line(json!({"role": "assistant", "content": "lo"})),
-            line(json!({"role": "assistant", "content": "", "tool_calls": [call]})),
-            last(json!({"role": "assistant", "content": ""})),
-        ],
-    }
-}
 
 /// Decodes a request's body, of either path.
 fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {

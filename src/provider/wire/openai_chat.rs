@@ -72,40 +72,7 @@ pub const DIALECT: &Dialect = &Dialect {
     decode_response: |body| answer::read(NAME, body),
     encode_error: |_, code, message| json!({"error": {"message": message, "type": code, "param": null, "code": code}}),
     assembler: || Assembler::of(Chunks::default()),
-    #[cfg(test)]
-    example,
 };
-
-#[cfg(test)]
-fn example() -> super::laws::Example {
-    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    let chat = |message: Value| {
-        json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}],
-        "usage": {"prompt_tokens": 3, "completion_tokens": 2}})
-    };
-    let delta = |delta: Value, finish: Value| json!({"id": "c", "model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
-    let call = |index: Value, arguments: &str| json!([{"index": index, "id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}]);
-    super::laws::Example {
-        request: json!({
-        "model": "m", "temperature": 0, "max_completion_tokens": 9, "stream": true, "n": 1,
-        "messages": [
-            {"role": "developer", "content": "Be brief."},
-            {"role": "user", "content": [{"type": "text", "text": "Look "}, {"type": "image_url", "image_url": {"url": "u"}}, {"type": "text", "text": "here"}]},
-            {"role": "assistant", "content": null, "reasoning_details": [{"type": "reasoning.encrypted", "data": "s"}],
-             "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"q\": 1}"}, "extra_content": {"google": {"thought_signature": "s"}}}]},
-            {"role": "tool", "tool_call_id": "c1", "content": "found"}],
-        "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": schema, "strict": true}}, {"type": "web"}],
-        "tool_choice": {"type": "function", "function": {"name": "f"}}}),
-        whole: chat(json!({"role": "assistant", "content": "Hello", "tool_calls": call(json!(0), "{\"q\": 1}")})),
-        events: vec![
-            delta(json!({"role": "assistant", "content": "Hel"}), Value::Null),
-            delta(json!({"content": "lo", "tool_calls": call(json!(0), "{\"q\"")}), Value::Null),
-            delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": ": 1}"}}]}), Value::Null),
-            delta(json!({}), json!("tool_calls")),
-            json!({"id": "c", "model": "m-1", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}),
-        ],
-    }
-}
 
 /// The deployment in an Azure path.
 fn deployment(path: &str) -> Option<&str> {

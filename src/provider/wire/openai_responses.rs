@@ -49,44 +49,8 @@ pub const DIALECT: &Dialect = &Dialect {
     encode: |request, tools| encode(NAME, request, tools),
     decode_response: |body| reply(NAME, body),
     assembler: || Assembler::of(Items::default()),
-    #[cfg(test)]
-    example,
     ..USUAL
 };
-
-#[cfg(test)]
-fn example() -> super::laws::Example {
-    let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
-    let item = |arguments: &str| json!({"type": "function_call", "id": "fc", "call_id": "a", "name": "f", "arguments": arguments, "status": "completed"});
-    let said = json!({"type": "message", "id": "s", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": "Hello", "annotations": []}]});
-
-    let whole = json!({"id": "r", "object": "response", "model": "m-1", "status": "completed", "error": null,
-            "output": [said, item("{\"q\": 1}")], "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}});
-    let events = vec![
-        json!({"type": "response.created", "response": {"id": "r", "object": "response", "model": "m-1", "status": "in_progress", "output": []}}),
-        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "s", "role": "assistant", "content": []}}),
-        json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "s", "delta": "Hello"}),
-        json!({"type": "response.completed", "response": whole}),
-    ];
-    super::laws::Example {
-        request: json!({
-        "model": "m", "instructions": "Be brief.", "max_output_tokens": 9, "store": false, "include": ["reasoning.encrypted_content"],
-        "input": [
-            {"role": "developer", "content": "And kind."},
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look "}, {"type": "input_image", "file_id": "x"}, {"type": "input_text", "text": "here"}]},
-            {"type": "reasoning", "id": "rs", "encrypted_content": "s", "summary": []},
-            {"type": "function_call", "id": "fc", "call_id": "c1", "name": "f", "arguments": "{\"q\": 1}", "status": "completed"},
-            {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": "c1", "output": "found"},
-            {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "also"}]},
-            {"type": "shell_call", "id": "sh", "call_id": "c3", "action": {"commands": ["ls"]}, "status": "completed"},
-            {"type": "shell_call_output", "call_id": "c3", "output": [{"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]}],
-        "tools": [{"type": "function", "name": "f", "description": null, "parameters": schema, "strict": true}, {"type": "web_search"}],
-        "tool_choice": {"type": "function", "name": "f"}, "parallel_tool_calls": false}),
-        whole,
-        events,
-    }
-}
 
 pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest, WireError> {
     let reader = Reader(dialect);

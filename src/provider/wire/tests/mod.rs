@@ -1,21 +1,14 @@
 //! Properties of every dialect: decoding and encoding are inverse, and unknown fields survive.
 
+mod examples;
+
 use super::{Assembler, WireError, anthropic_messages, by_name, dialects, gemini, openai_chat, openai_responses};
 use crate::provider::ErrorKind;
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::transport::sse;
+use examples::Example;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-
-/// Inputs of these tests for one dialect.
-pub struct Example {
-    /// A typical request, with the features that only this dialect has.
-    pub request: Value,
-    /// An answer: the same text, call and usage in every dialect.
-    pub whole: Value,
-    /// The same answer as the events of a stream.
-    pub events: Vec<Value>,
-}
 
 #[test]
 fn each_dialect_reads_the_words_of_its_sample() {
