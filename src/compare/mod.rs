@@ -14,7 +14,7 @@ mod decision;
 mod differences;
 mod error;
 #[cfg(test)]
-mod error_rates;
+mod error_rate_tests;
 mod flips;
 mod held;
 mod inputs;

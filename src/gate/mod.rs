@@ -44,9 +44,9 @@ mod counting_tests;
 #[cfg(test)]
 mod design_tests;
 #[cfg(test)]
-mod grade_error_rates;
+mod grade_error_rate_tests;
 #[cfg(test)]
-mod run_error_rates;
+mod run_error_rate_tests;
 #[cfg(test)]
 mod scope_tests;
 #[cfg(test)]

@@ -13,10 +13,10 @@ pub(crate) mod change_points;
 mod clustered;
 pub(crate) mod clusters;
 #[cfg(test)]
-mod coverage;
+mod coverage_tests;
 pub(crate) mod critical_path;
 #[cfg(test)]
-mod error_rates;
+mod error_rate_tests;
 mod least_favourable;
 pub(crate) mod operating;
 mod paired;

@@ -25,7 +25,7 @@ mod model;
 mod opened;
 mod outage;
 #[cfg(test)]
-mod outage_forms;
+mod outage_form_tests;
 mod outcome;
 mod passages;
 pub(crate) mod proxy;
