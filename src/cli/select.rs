@@ -73,8 +73,7 @@ pub(super) fn selection(given: &Select) -> Selection {
         variant: given.variant.clone(),
         repeat: given.repeat,
         sample: given.filter_sample,
-        trials: None,
-        passes: None,
+        ..Selection::default()
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Examiner<'p> {
 }
 
 /// One examined trial, for [`super::Evaluator::add`]. Stored, it is for a build of the same version and the same plan.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Examined {
     pub(super) place: usize,
     /// Not stored: the plan has it at `place`.
@@ -188,21 +188,14 @@ impl<'p> Examiner<'p> {
             place,
             trial,
             result,
-            error: None,
             evidence: trace.evidence.clone(),
             held,
             behaviour: behaviour(trace),
             notes: trace.notes.clone(),
             restart: trace.restart,
-            is_undetermined: false,
-            units: Vec::new(),
-            out_of_scope: Vec::new(),
-            not_offered: Vec::new(),
             offered: trace.offered.clone().filter(|_| trace.evidence.mode != Mode::Imported),
-            taken: Vec::new(),
-            turn_times: Vec::new(),
-            timed: Timed::default(),
             replies: Replies::of(trace),
+            ..Examined::default()
         };
         if let TrialEnd::Error(error) = &trace.end {
             examined.out_of_scope = self.out_of_scope(&examined.trial, trace);

@@ -56,16 +56,17 @@ pub(crate) struct Shown {
 }
 
 /// Unit of a line's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A rate of 0 to 1.
+    #[default]
     Rate,
     /// Microseconds.
     Time,
 }
 
 /// One figure over the points of a series.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Line {
     /// The criterion, or `turn p95`.
     pub name: String,
@@ -95,17 +96,7 @@ pub(crate) struct Line {
 impl Line {
     /// A line without points.
     pub(crate) fn new(unit: Unit) -> Self {
-        Self {
-            name: String::new(),
-            target: String::new(),
-            metric: String::new(),
-            unit,
-            intervals: Vec::new(),
-            values: Vec::new(),
-            unanswered: Vec::new(),
-            changes: Vec::new(),
-            detectable: None,
-        }
+        Self { unit, ..Self::default() }
     }
 
     /// The value at a point, infinite if that point got no answer; `None` if it did not measure it.

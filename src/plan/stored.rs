@@ -7,9 +7,9 @@ use super::case::{conversations, single};
 use super::{PlannedCase, PlannedScenario, PlannedVariant, ResolvedCase, VariantSettings};
 use crate::scenario::external::ExternalAgent;
 use crate::scenario::{Conversation, Criterion, Expectation, KeywordIndexState, SequenceStep, Turn};
-use crate::settings::{DeclaredFault, Enforcement, Limits, ModelSettings, SearchSettings};
+use crate::settings::{DeclaredFault, Enforcement, ModelSettings, SearchSettings};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A scenario, old or new.
 #[derive(Deserialize)]
@@ -74,18 +74,8 @@ impl From<Scenario> for PlannedScenario {
                     temperature: old.temperature,
                     ..ModelSettings::default()
                 };
-                let (enforcement, prompts, limits) = (old.enforcement, old.prompts, Limits::default());
-                let search = search.clone();
-                let settings = VariantSettings {
-                    model,
-                    search,
-                    optional: BTreeSet::new(),
-                    managed_retrieval: None,
-                    limits,
-                    enforcement,
-                    prompts,
-                    asks_for: None,
-                };
+                let (enforcement, prompts, search) = (old.enforcement, old.prompts, search.clone());
+                let settings = VariantSettings { model, search, enforcement, prompts, ..VariantSettings::default() };
                 (old.variant, settings)
             })
             .collect();

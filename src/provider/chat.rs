@@ -185,10 +185,11 @@ impl ChatRequest {
 }
 
 /// Reason why a model stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
     /// The model finished.
+    #[default]
     Stop,
     /// The model calls tools.
     ToolCalls,
@@ -218,7 +219,7 @@ pub struct Usage {
 }
 
 /// One reply of a chat model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChatResponse {
     /// The model that the provider reports.
     pub model: String,

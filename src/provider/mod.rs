@@ -229,7 +229,7 @@ pub struct Citation {
 }
 
 /// A search service's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchAnswer {
     /// The text, with `[n]` markers as sent.
     pub text: String,

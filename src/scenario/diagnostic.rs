@@ -10,17 +10,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Severity of a diagnostic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Must be fixed: exit code 2.
+    #[default]
     Error,
     /// For information; never changes the exit code.
     Note,
 }
 
 /// One error or note for the author of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Diagnostic {
     /// Error or note.
     pub severity: Severity,
@@ -57,16 +58,7 @@ const LONGEST_LINE: usize = 20_000;
 impl Diagnostic {
     /// Creates an error about a whole file, or about none if `file` is empty.
     pub fn error(code: &'static str, file: &str, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Error,
-            code,
-            message: message.into(),
-            file: file.to_owned(),
-            place: None,
-            source_line: None,
-            label: None,
-            help: Vec::new(),
-        }
+        Self { code, message: message.into(), file: file.to_owned(), ..Self::default() }
     }
 
     /// Creates a note about a whole file.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One provider.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Provider {
     /// Its dialect, one that this build supports.
@@ -35,16 +35,7 @@ pub struct Provider {
 impl Provider {
     /// A provider at `base_url` with default settings.
     pub fn at(base_url: impl Into<String>, dialect: &str) -> Self {
-        Self {
-            dialect: dialect.to_owned(),
-            base_url: base_url.into(),
-            key: None,
-            auth: None,
-            quirks: Quirks::default(),
-            concurrency: None,
-            requests_per_minute: None,
-            tokens_per_minute: None,
-        }
+        Self { dialect: dialect.to_owned(), base_url: base_url.into(), ..Self::default() }
     }
 
     /// Its rate limits.

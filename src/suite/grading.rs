@@ -9,9 +9,7 @@ use crate::platform::secrets;
 use crate::scenario::{self, Rubric, RubricEvidence};
 use crate::suite::evaluation::{self, EvaluatedRun, ScoreError, read_plan, read_traces};
 use crate::suite::recordings;
-use crate::trace::{
-    self, GRADE_VERSION, Grade, GradeKind, GradeValue, Grades, MeasuredAgreement, Passages, TrialError, TrialErrorKind,
-};
+use crate::trace::{self, GRADE_VERSION, Grade, Grades, MeasuredAgreement, Passages, TrialError, TrialErrorKind};
 use crate::transport::Budget;
 use crate::trial::run::interrupted;
 use crate::trial::{ModelAccess, Variables};
@@ -251,17 +249,10 @@ fn rows(graded: &GradedRun, hashes: &[String], rubric: &str) -> Vec<Grade> {
             turn: task.at.1,
             label: task.turn.clone(),
             answer: task.answer.clone(),
-            item: String::new(),
-            kind: GradeKind::Model,
-            value: GradeValue::NotGraded,
-            evidence: String::new(),
-            reason: String::new(),
             model: graded.rubric.model.name.clone(),
-            from: String::new(),
-            recorded_at: None,
             rubric: rubric.to_owned(),
             content: hash.clone(),
-            of: 0,
+            ..Grade::default()
         };
         match outcome {
             Err(why) => rows.push(Grade { reason: why.message.clone(), ..blank }),

@@ -5,10 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Source of a trace's traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// From a cassette, on a virtual clock.
+    #[default]
     Replay,
     /// From a provider, now.
     Live,
@@ -27,7 +28,7 @@ impl std::fmt::Display for Mode {
 }
 
 /// Origin of a trace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Replayed, live or imported.
     pub mode: Mode,
@@ -93,18 +94,7 @@ pub(crate) const EDITED: &str = "(edited by hand)";
 impl Evidence {
     /// Evidence of a first draw, with nothing known of its knowledge.
     pub fn new(mode: Mode, recorded_from: String, model: &str) -> Self {
-        Self {
-            mode,
-            recorded_from,
-            recorded_at: None,
-            model: model.to_owned(),
-            knowledge: String::new(),
-            earlier_takes: Vec::new(),
-            noted_verdict: None,
-            run_again: Vec::new(),
-            replaced_errors: 0,
-            held: None,
-        }
+        Self { mode, recorded_from, model: model.to_owned(), ..Self::default() }
     }
 
     /// Service that answered; `None` if no service was called.

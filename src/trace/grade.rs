@@ -20,16 +20,17 @@ pub(crate) const GRADE_VERSION: u32 = 1;
 pub(crate) const GRADES: &str = "grades.jsonl";
 
 /// Kind of grader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GradeKind {
     /// A model by a rubric.
+    #[default]
     Model,
 }
 
 words! {
     /// Grade of an answer by one item.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum GradeValue {
         /// It passes, in both orders of the items.
@@ -42,6 +43,7 @@ words! {
         Error = "error",
         /// Not graded: nothing was recorded or the model gave no reply. Such a line covers the whole answer and has no
         /// item.
+        #[default]
         NotGraded = "not graded",
     }
 }
@@ -58,7 +60,7 @@ impl GradeValue {
 }
 
 /// One answer graded by one item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grade {
     pub version: u32,
     pub trial: String,
@@ -117,32 +119,13 @@ pub struct Grades {
 pub enum GradeError {
     /// The file cannot be read.
     #[error("{}: {error}", file.display())]
-    File {
-        /// The file.
-        file: PathBuf,
-        /// The I/O error.
-        error: io::Error,
-    },
+    File { file: PathBuf, error: io::Error },
     /// A line that is not a grade.
     #[error("{}: line {line}: not a grade: {error}", file.display())]
-    Line {
-        /// The file.
-        file: PathBuf,
-        /// Line number, from 1.
-        line: usize,
-        /// The parse error, with the column.
-        error: serde_json::Error,
-    },
+    Line { file: PathBuf, line: usize, error: serde_json::Error },
     /// Written by a newer build.
     #[error("{}: line {line}: grade format {version} is newer than this build reads ({GRADE_VERSION}); update ragcheck", file.display())]
-    Newer {
-        /// The file.
-        file: PathBuf,
-        /// From 1.
-        line: usize,
-        /// The version it has.
-        version: u32,
-    },
+    Newer { file: PathBuf, line: usize, version: u32 },
 }
 
 impl Grades {

@@ -128,7 +128,7 @@ pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
 }
 
 /// The events of one trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trace {
     /// Format version: the oldest that can represent the trace.
     pub version: u32,
@@ -181,25 +181,7 @@ pub struct Trace {
 impl Trace {
     /// A trace of a completed trial, without names, roles and events.
     pub(crate) fn of(trial: String, lane: Lane, seed: u64, evidence: Evidence) -> Self {
-        Self {
-            version: version_of(&[]),
-            plan: String::new(),
-            trial,
-            scenario: String::new(),
-            case: String::new(),
-            lane,
-            seed,
-            evidence,
-            roles: Roles::new(),
-            offered: None,
-            notes: Vec::new(),
-            passages: Vec::new(),
-            absent: None,
-            restart: None,
-            end: TrialEnd::Completed,
-            took_us: 0,
-            events: Vec::new(),
-        }
+        Self { version: version_of(&[]), trial, lane, seed, evidence, ..Self::default() }
     }
 }
 
@@ -218,10 +200,11 @@ pub enum RestartCause {
 }
 
 /// How a trial ended. An agent that answers with an error has completed its trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialEnd {
     /// Every conversation was run to its end.
+    #[default]
     Completed,
     /// The trial could not be run: its verdict is ERROR.
     Error(TrialError),

@@ -50,8 +50,9 @@ struct Numeral {
 }
 
 /// How a number is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Spelled {
+    #[default]
     Digits,
     Words,
     /// In words that may count nothing: an article (`one day`, `une semaine`), an ordinal, a word of a language whose larger

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// A number with its unit, if it has a known one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Quantity {
     /// Where it stands, in bytes, with sign, currency, scale and unit.
     pub start: usize,
@@ -318,21 +318,7 @@ impl Quantity {
     /// A time of day by its possible minutes after midnight; none is a rounded one.
     pub(super) fn time(place: Range<usize>, values: Vec<f64>) -> Self {
         let (start, end, unit) = (place.start, place.end, Some(clock::UNIT));
-        Self {
-            start,
-            end,
-            values,
-            unit,
-            per: Vec::new(),
-            hours: false,
-            bare: false,
-            is_label: false,
-            spelled: Spelled::Digits,
-            decimals: 0,
-            significant: 0,
-            scale: 1.0,
-            scaled: None,
-        }
+        Self { start, end, values, unit, scale: 1.0, ..Self::default() }
     }
 
     /// A number without a unit, such as a year.

@@ -186,15 +186,7 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
         };
         let refusal = Some(format!("the prompt was blocked: {reason}"));
         let (finish, usage) = (Finish::ContentFilter, usage(body));
-        return Ok(ChatResponse {
-            model,
-            content: String::new(),
-            refusal,
-            calls: Vec::new(),
-            finish,
-            usage,
-            passthrough: None,
-        });
+        return Ok(ChatResponse { model, refusal, finish, usage, ..ChatResponse::default() });
     };
     let mut content = candidate.get("content").and_then(Value::as_object).cloned().unwrap_or_default();
     // In a request that repeats it, a content without this role would be the user's.

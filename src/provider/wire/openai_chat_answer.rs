@@ -14,15 +14,9 @@ const SENT_BACK: [&str; 3] = ["reasoning_details", "reasoning_content", "thinkin
 /// Decodes a whole response.
 pub(super) fn read(dialect: &'static str, body: &Value) -> Result<ChatResponse, WireError> {
     if let Some(message) = super::error::filtered(body) {
-        return Ok(ChatResponse {
-            model: text(body.as_object().unwrap_or(&Map::new()), "model").to_owned(),
-            content: String::new(),
-            refusal: Some(message),
-            calls: Vec::new(),
-            finish: Finish::ContentFilter,
-            usage: usage(body),
-            passthrough: None,
-        });
+        let model = body["model"].as_str().unwrap_or_default().to_owned();
+        let (refusal, finish, usage) = (Some(message), Finish::ContentFilter, usage(body));
+        return Ok(ChatResponse { model, refusal, finish, usage, ..ChatResponse::default() });
     }
     if let Some(reported) = super::error::reported(body).or_else(|| super::error::broken_off(body)) {
         return Err(reported);

@@ -41,12 +41,7 @@ pub(crate) fn decode_results(body: &Value) -> Option<SearchAnswer> {
     }
     let mut sources = Sources::default();
     sources.extend(body.get("results")?.as_array()?.iter().filter_map(citation));
-    Some(SearchAnswer {
-        text: String::new(),
-        citations: sources.list,
-        model: String::new(),
-        usage: crate::provider::chat::Usage::default(),
-    })
+    Some(SearchAnswer { citations: sources.list, ..SearchAnswer::default() })
 }
 
 /// Citations with unique addresses, in order of appearance; a later title or snippet fills an empty one.

@@ -216,22 +216,16 @@ fn trace(
     let passages = searched.into_iter().map(|(base, passages)| Searched { base: base.to_owned(), passages }).collect();
     let trace = Trace {
         version: version_of(&told.events),
-        plan: String::new(),
-        trial: id.to_owned(),
         scenario: scenario.to_owned(),
         case: case.case.clone(),
-        lane,
-        seed,
-        evidence,
-        roles: Roles::new(),
         offered: record.offered,
         notes: told.notes.into_iter().chain(cut_off(&told.events)).collect(),
         passages,
         absent: told.absent.or(absent),
-        restart: None,
         end,
         took_us: told.took_us,
         events: told.events,
+        ..Trace::of(id.to_owned(), lane, seed, evidence)
     };
     (trace, told.passages)
 }

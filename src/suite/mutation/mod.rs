@@ -22,7 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The mutants of a run, as plain data.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Mutants {
     /// Format version.
     pub version: u32,
@@ -251,9 +251,7 @@ pub(crate) fn mutants(folder: &Path) -> Result<Mutants, ScoreError> {
         plan: sound.plan.id.clone(),
         traces: digest,
         trials: sound.passing.len(),
-        defects: Vec::new(),
-        silent: Vec::new(),
-        requirements: Vec::new(),
+        ..Mutants::default()
     };
     let mut heard = BTreeMap::new();
     for defect in DEFECTS {
