@@ -31,20 +31,10 @@ pub enum RekeyProblem {
     RequestsMissing,
     /// A stored request is incomplete, or missing.
     #[error("the request of exchange {exchange} is missing or incomplete: {problem}; put it back, or record again")]
-    Incomplete {
-        /// Ordinal of the exchange.
-        exchange: u32,
-        /// What is missing.
-        problem: String,
-    },
+    Incomplete { exchange: u32, problem: String },
     /// The matching profile is unknown to this build.
     #[error("this build knows no matching profile `{name}` (exchange {exchange})")]
-    Profile {
-        /// Name of the profile.
-        name: String,
-        /// Ordinal of the exchange.
-        exchange: u32,
-    },
+    Profile { name: String, exchange: u32 },
 }
 
 impl Rekeyed {

@@ -40,28 +40,13 @@ pub struct StoppingDesign {
 pub enum StoppingError {
     /// The file cannot be read or written.
     #[error("{path}: {error}", path = path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    File { path: PathBuf, error: io::Error },
     /// The file is not a valid design.
     #[error("{path}: not a stopping design: {error}; record the scenario again", path = path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// The error, with line and column.
-        error: serde_json::Error,
-    },
+    Parse { path: PathBuf, error: serde_json::Error },
     /// A newer build wrote it.
     #[error("{path}: stopping design {version} is newer than this build reads ({VERSION}); update ragcheck", path = path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Version of the file.
-        version: u32,
-    },
+    Newer { path: PathBuf, version: u32 },
 }
 
 /// Path of a scenario's design below the cassettes.

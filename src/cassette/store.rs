@@ -23,81 +23,38 @@ const HEADER: u64 = 4096;
 pub enum CassetteError {
     /// The file is missing: the lane was never recorded.
     #[error("{}: no such recording", path.display())]
-    Missing {
-        /// Expected path.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// The file cannot be read.
     #[error("{}: cannot be read: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// The file is larger than a recording may be.
     #[error("{}: larger than {}; {}", path.display(), Bound::RecordingSize.shown(), Bound::RecordingSize.advice())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    TooLarge { path: PathBuf },
     /// The file is not a valid cassette.
     #[error("{}:{line}:{column}: {message}", path.display())]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: u32,
-        /// Column, from 1.
-        column: u32,
-        /// The problem at that position.
-        message: String,
-    },
+    Broken { path: PathBuf, line: u32, column: u32, message: String },
     /// The last line is missing: the file is truncated.
     #[error(
         "{}: the file is cut off: its last line, `end: {{exchanges, digest}}`, is missing; restore it, or record the lane again",
         path.display()
     )]
-    Truncated {
-        /// The file.
-        path: PathBuf,
-    },
+    Truncated { path: PathBuf },
     /// A newer build wrote it.
     #[error("{}: cassette format {version} is newer than this build reads ({}); update ragcheck", path.display(), format::VERSION)]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Version of the file.
-        version: u64,
-    },
+    Newer { path: PathBuf, version: u64 },
     /// The file has format 1, which has no digest, so edits cannot be detected.
     #[error(
         "{}: cassette format 1 has no `end:` line, so nothing tells what was cut off or edited; `ragcheck cassette rekey {}` converts it",
         path.display(),
         shell_word(&path.display().to_string())
     )]
-    FirstFormat {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file would hold a secret, so it was not written.
+    FirstFormat { path: PathBuf },
+    /// The file would hold a secret, so it was not written. `place`: the exchange that holds it; empty if none does.
     #[error("{}: not written, because it would still hold {secret}{place}", path.display())]
-    Secret {
-        /// Path of the file that was not written.
-        path: PathBuf,
-        /// Name of the secret.
-        secret: String,
-        /// The exchange that holds it; empty if none does.
-        place: String,
-    },
+    Secret { path: PathBuf, secret: String, place: String },
     /// The file cannot be written.
     #[error("{}: cannot be written: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
 /// Reads the text of a lane's file; messages name it `shown`.

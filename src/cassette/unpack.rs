@@ -14,21 +14,13 @@ pub(crate) const LONGEST_BODY: usize = 16 << 20;
 pub(crate) enum UnpackError {
     /// The body does not match its header.
     #[error("is broken {packing}: {message}")]
-    Broken {
-        /// Name of the compression.
-        packing: &'static str,
-        /// Message of the decoder.
-        message: String,
-    },
+    Broken { packing: &'static str, message: String },
     /// It is longer than [`LONGEST_BODY`].
     #[error("is longer than {} MiB", LONGEST_BODY >> 20)]
     TooLong,
     /// The compression is not supported.
     #[error("is compressed with {packing}, which ragcheck does not read (it reads gzip, deflate, br and zstd)")]
-    Unknown {
-        /// Value of the header.
-        packing: String,
-    },
+    Unknown { packing: String },
 }
 
 /// Undoes the compression named by `content-encoding`. Returns the body unchanged if it was unpacked before and the

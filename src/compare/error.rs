@@ -7,14 +7,7 @@ use super::summary::BASELINE_VERSION;
 pub(crate) enum CompareError {
     /// A run lacks the requested variant.
     #[error("{run} has no variant `{variant}`; it has {known}")]
-    NoVariant {
-        /// The run.
-        run: String,
-        /// The variant.
-        variant: String,
-        /// The variants that exist.
-        known: String,
-    },
+    NoVariant { run: String, variant: String, known: String },
     /// A file is not a baseline.
     #[error("not a baseline: {0}; `ragcheck compare RUN --save FILE` writes one from a run folder")]
     NoBaseline(serde_json::Error),
@@ -41,34 +34,15 @@ pub(crate) enum CompareError {
         "{a} is {mode_a} and {b} is {mode_b}: a replay says nothing about today's provider, so the two are not \
          compared; run both in the same mode"
     )]
-    OtherMode {
-        /// One run.
-        a: String,
-        /// Its mode.
-        mode_a: String,
-        /// The other run.
-        b: String,
-        /// Its mode.
-        mode_b: String,
-    },
+    OtherMode { a: String, mode_a: String, b: String, mode_b: String },
     /// A run whose variants are to be compared has only one.
     #[error("{run} has one variant, {variant}: name another run to compare it with, `ragcheck compare {run} OTHER`")]
-    OneVariant {
-        /// The run.
-        run: String,
-        /// The variant.
-        variant: String,
-    },
+    OneVariant { run: String, variant: String },
     /// The variants share no case.
     #[error(
         "no case of {run} was run under all of these variants ({known}): name those to be compared, `--variants A,B`"
     )]
-    NoCommonCase {
-        /// The run.
-        run: String,
-        /// The variants of each scenario, as text.
-        known: String,
-    },
+    NoCommonCase { run: String, known: String },
     /// The sides have no case in common.
     #[error("{0}")]
     NothingInCommon(String),

@@ -84,46 +84,23 @@ struct Versioned {
 pub enum StateError {
     /// Not a stored conversation, or a damaged one.
     #[error("the stored conversation cannot be read: {reason}; begin a new one")]
-    Unreadable {
-        /// Reason, with line and column.
-        reason: String,
-    },
+    Unreadable { reason: String },
     /// Written by a newer build.
     #[error(
         "the stored conversation has version {version}, this build reads up to {CONVERSATION_VERSION}: update ragcheck"
     )]
-    Newer {
-        /// Version that was found.
-        version: u32,
-    },
+    Newer { version: u32 },
     /// Another flow stored its state in the conversation.
     #[error("the conversation was led by the flow `{found}` and cannot go on with `{flow}`: begin a new one")]
-    OtherFlow {
-        /// Flow that is to continue.
-        flow: &'static str,
-        /// Flow that stored its state.
-        found: String,
-    },
+    OtherFlow { flow: &'static str, found: String },
     /// The flow's state has a version that this build does not know.
     #[error(
         "the state of flow `{flow}` has version {version}, this build reads {known}: use the build that wrote it, or begin a new conversation"
     )]
-    FlowVersion {
-        /// The flow.
-        flow: &'static str,
-        /// Version that was found.
-        version: u32,
-        /// Version that this build knows.
-        known: u32,
-    },
+    FlowVersion { flow: &'static str, version: u32, known: u32 },
     /// The flow's state is damaged.
     #[error("the state of flow `{flow}` cannot be read: {reason}; begin a new conversation")]
-    FlowState {
-        /// The flow.
-        flow: &'static str,
-        /// Reason.
-        reason: String,
-    },
+    FlowState { flow: &'static str, reason: String },
 }
 
 impl ConversationState {

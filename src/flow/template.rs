@@ -40,48 +40,19 @@ enum Part {
 pub(crate) enum TemplateError {
     /// A placeholder that is not closed.
     #[error("line {line}: `{open}` without `{close}`")]
-    Open {
-        /// The line, from 1.
-        line: usize,
-        /// Opening sign.
-        open: &'static str,
-        /// Expected closing sign.
-        close: &'static str,
-    },
+    Open { line: usize, open: &'static str, close: &'static str },
     /// An invalid placeholder.
     #[error("line {line}: `{shown}`: a prompt may hold `{{{{ name }}}}` and `{{% if name %}}` only")]
-    Unknown {
-        /// The line, from 1.
-        line: usize,
-        /// Its beginning.
-        shown: String,
-    },
+    Unknown { line: usize, shown: String },
     /// An unknown name.
     #[error("line {line}: there is no `{name}` here; known: {known}")]
-    Name {
-        /// The line, from 1.
-        line: usize,
-        /// The name.
-        name: String,
-        /// Known names.
-        known: String,
-    },
+    Name { line: usize, name: String, known: String },
     /// `else` or `endif` without an open condition, or a second `else`.
     #[error("line {line}: `{word}` without `if`")]
-    NoCondition {
-        /// The line, from 1.
-        line: usize,
-        /// The word.
-        word: &'static str,
-    },
+    NoCondition { line: usize, word: &'static str },
     /// A condition that is not closed.
     #[error("line {line}: `if {name}` without `endif`")]
-    NoEnd {
-        /// The line, from 1.
-        line: usize,
-        /// Name in the condition.
-        name: String,
-    },
+    NoEnd { line: usize, name: String },
     /// Too many placeholders.
     #[error("it has more than {MOST_PLACEHOLDERS} placeholders")]
     TooMany,

@@ -5,14 +5,9 @@ use crate::trace::TraceError;
 /// Reason why a run cannot be evaluated at all.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluationError {
-    /// A criterion or gate that cannot be parsed.
+    /// A criterion or gate that cannot be parsed. `id`: its id, prefixed with its scenario for a gate.
     #[error("{id}: {problem}")]
-    Criterion {
-        /// Its id, prefixed with its scenario for a gate.
-        id: String,
-        /// What is wrong, and what to write instead.
-        problem: String,
-    },
+    Criterion { id: String, problem: String },
     /// A plan that contradicts itself.
     #[error("the plan cannot be used: {0}")]
     Plan(String),
@@ -30,26 +25,12 @@ pub enum EvaluationError {
     Foreign(String),
     /// A trace that contradicts the plan about its trial.
     #[error("the trace of {trial} contradicts the plan: its {what} is {found}, planned was {planned}")]
-    Contradiction {
-        /// The trial.
-        trial: String,
-        /// The property: lane, scenario, case or mode.
-        what: &'static str,
-        /// The planned value.
-        planned: String,
-        /// The value in the trace.
-        found: String,
-    },
+    Contradiction { trial: String, what: &'static str, planned: String, found: String },
     /// A grade of an answer that the run does not contain.
     #[error(
         "there is a grade of another answer of {trial}, {turn}: grade the run again with `ragcheck judge`, or delete grades.jsonl"
     )]
-    Grade {
-        /// The trial.
-        trial: String,
-        /// The turn, as in reports.
-        turn: String,
-    },
+    Grade { trial: String, turn: String },
     /// A trace that cannot be read.
     #[error("traces.jsonl, {0}")]
     Trace(#[from] TraceError),

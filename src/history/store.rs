@@ -22,38 +22,16 @@ pub enum HistoryError {
     },
     /// The file exceeds the size limit.
     #[error("{path}: larger than {}, the limit for one history; {}", Bound::HistorySize.shown(), Bound::HistorySize.advice(), path = path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    TooLarge { path: PathBuf },
     /// A line is not a valid point.
     #[error("{path}, line {line}: not a point of a history: {error}; repair or remove the line", path = path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Line number, from 1.
-        line: usize,
-        /// The parse error, with the column.
-        error: serde_json::Error,
-    },
+    Line { path: PathBuf, line: usize, error: serde_json::Error },
     /// A point with figures that contradict each other.
     #[error("{path}, line {line}: no run gives such figures (more successes than units, or a median above p95); repair or remove the line", path = path.display())]
-    Impossible {
-        /// The file.
-        path: PathBuf,
-        /// Line number, from 1.
-        line: usize,
-    },
+    Impossible { path: PathBuf, line: usize },
     /// A point was written by a newer build.
     #[error("{path}, line {line}: version {version} is newer than this build reads ({POINT_VERSION}); update ragcheck", path = path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Line number, from 1.
-        line: usize,
-        /// Its version.
-        version: u32,
-    },
+    Newer { path: PathBuf, line: usize, version: u32 },
 }
 
 /// Returns the points of a file, each once, in order; empty when there is no file.

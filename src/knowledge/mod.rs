@@ -60,12 +60,7 @@ use std::path::PathBuf;
 pub enum KnowledgeError {
     /// A file or folder cannot be read.
     #[error("cannot read {}: {error}", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
+    Read { path: PathBuf, error: std::io::Error },
     /// A file or folder cannot be written.
     #[error("cannot write {}: {error}", path.display())]
     Write {
@@ -75,88 +70,37 @@ pub enum KnowledgeError {
         #[source]
         error: std::io::Error,
     },
-    /// A document whose bytes are no UTF-8.
+    /// A document whose bytes are no UTF-8. `looks`: what it is instead, where its first bytes say so: `, but UTF-16`.
     #[error("{}:{line}: the file is not UTF-8 text{looks}: save it as UTF-8", path.display())]
-    NotText {
-        /// The file.
-        path: PathBuf,
-        /// The line with the first byte that is none, from 1.
-        line: usize,
-        /// What it is instead, where its first bytes say so: `, but UTF-16`.
-        looks: &'static str,
-    },
+    NotText { path: PathBuf, line: usize, looks: &'static str },
     /// More documents than are read.
     #[error("the documents of {} are larger than {} together; {}", path.display(), Bound::DocumentsSize.shown(), Bound::DocumentsSize.advice())]
-    TooLarge {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// More passages than are searched.
+    TooLarge { path: PathBuf },
+    /// More passages than are searched. `path`: the file with the first passage above the limit.
     #[error("{}: more than {} passages in this knowledge base; {}", path.display(), Bound::Passages.shown(), Bound::Passages.advice())]
-    TooMany {
-        /// The file with the first passage above the limit.
-        path: PathBuf,
-    },
+    TooMany { path: PathBuf },
     /// A folder without a single passage.
     #[error("{} holds no passages: put files with text into it (.md, .txt, .html, .jsonl, .csv){not_read}", path.display())]
-    Empty {
-        /// The folder.
-        path: PathBuf,
-        /// What is in it and not read, as the end of the sentence.
-        not_read: String,
-    },
+    Empty { path: PathBuf, not_read: String },
     /// A document that is not of its format.
     #[error("{}:{line}: {why}", path.display())]
-    Document {
-        /// The file.
-        path: PathBuf,
-        /// Its line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        why: String,
-    },
+    Document { path: PathBuf, line: usize, why: String },
     /// A base on a server that cannot be searched as declared.
     #[error("the knowledge base `{base}`: {why}")]
-    Server {
-        /// Its name.
-        base: String,
-        /// What is missing, or wrong.
-        why: String,
-    },
+    Server { base: String, why: String },
     /// A file of vectors that cannot be used.
     #[error("{}: {why}", path.display())]
-    Vectors {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it, and what to do.
-        why: String,
-    },
+    Vectors { path: PathBuf, why: String },
     /// A file that is there, and is no keyword index of this build; it was not written.
     #[error("{} is not a keyword index that this build can open: {why}; it was left as it is. Name another file", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// What it is instead.
-        why: ForeignFile,
-    },
-    /// A text that a keyword index does not take.
+    Foreign { path: PathBuf, why: ForeignFile },
+    /// A text that a keyword index does not take. `what`: `keyword` or `text`.
     #[error("a {what} of more than {most} characters is not kept in a keyword index")]
-    LongText {
-        /// `keyword` or `text`.
-        what: &'static str,
-        /// Characters at most.
-        most: usize,
-    },
-    /// The index failed.
+    LongText { what: &'static str, most: usize },
+    /// The index failed. `what`: which one: `search index` or `keyword index`. `file`: its file, where it is not in
+    /// memory.
     #[error("the {what}{} failed: {error}", file.as_ref().map_or(String::new(), |file| format!(" {}", file.display())))]
-    Index {
-        /// Which one: `search index` or `keyword index`.
-        what: &'static str,
-        /// Its file, where it is not in memory.
-        file: Option<PathBuf>,
-        /// Why.
-        error: rusqlite::Error,
-    },
+    Index { what: &'static str, file: Option<PathBuf>, error: rusqlite::Error },
 }
 
 /// What a file is that is no keyword index of this build.
@@ -173,21 +117,11 @@ pub enum ForeignFile {
     OtherProgram,
     /// An index of another build.
     #[error("its layout has version {version}, this build knows {known}")]
-    OtherVersion {
-        /// Its version.
-        version: i64,
-        /// Ours.
-        known: i64,
-    },
+    OtherVersion { version: i64, known: i64 },
     /// A text too long for the index.
     #[error("it holds a text that is longer than what is indexed")]
     LongText,
-    /// A schema that this build does not make: it could run something.
+    /// A schema that this build does not make: it could run something. `kind`: `table`, `index`, `view` or `trigger`.
     #[error("its {kind} `{name}` is not as this build makes it")]
-    OtherSchema {
-        /// `table`, `index`, `view` or `trigger`.
-        kind: String,
-        /// Its name.
-        name: String,
-    },
+    OtherSchema { kind: String, name: String },
 }

@@ -31,18 +31,10 @@ struct Head {
 pub enum VectorError {
     /// Another length than those before.
     #[error("a vector has {given} numbers, but the earlier ones have {before}")]
-    Length {
-        /// Its numbers.
-        given: usize,
-        /// Those of the others.
-        before: usize,
-    },
+    Length { given: usize, before: usize },
     /// All its numbers are 0.
     #[error("the vector of `{passage}` has no direction: all its numbers are 0")]
-    NoDirection {
-        /// The passage.
-        passage: String,
-    },
+    NoDirection { passage: String },
 }
 
 /// The vectors of passages by one model.

@@ -78,10 +78,7 @@ pub enum BoundError {
     NoPair(String),
     /// No limit has that name.
     #[error("there is no limit `{name}`; known: {}", Bound::ALL.map(Bound::name).join(", "))]
-    Unknown {
-        /// The name as written.
-        name: String,
-    },
+    Unknown { name: String },
     /// The number is invalid.
     #[error("`{0}` is not an amount: write a whole number above 0, for sizes with KiB, MiB or GiB")]
     Amount(String),

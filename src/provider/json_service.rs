@@ -58,23 +58,13 @@ pub(crate) enum AnswerError {
     Wire(#[from] WireError),
     /// A member is missing, or has another type.
     #[error("{what} has no {member}")]
-    Lacks {
-        /// The object that should have it.
-        what: String,
-        /// The member.
-        member: &'static str,
-    },
+    Lacks { what: String, member: &'static str },
     /// Lists that should correspond have different lengths.
     #[error("the answer's lists have different lengths")]
     Uneven,
     /// The number of vectors differs from the number of texts.
     #[error("{texts} texts were sent, and {vectors} vectors came back")]
-    VectorCount {
-        /// Number of texts sent.
-        texts: usize,
-        /// Number of vectors received.
-        vectors: usize,
-    },
+    VectorCount { texts: usize, vectors: usize },
     /// The vectors are empty or differ in length.
     #[error("the vectors are empty, or of different lengths")]
     VectorLengths,

@@ -46,18 +46,10 @@ pub(crate) struct ServiceOptions {
 pub(crate) enum ServiceError {
     /// Its state cannot be read or written.
     #[error("the folder of the service's state, {}, cannot be used: {error}; name another with --state", folder.display())]
-    State {
-        /// The folder.
-        folder: PathBuf,
-        /// Reason.
-        error: io::Error,
-    },
+    State { folder: PathBuf, error: io::Error },
     /// Another service uses it.
     #[error("another service uses {}: stop it, or name another folder with --state", folder.display())]
-    InUse {
-        /// The folder.
-        folder: PathBuf,
-    },
+    InUse { folder: PathBuf },
     /// The flow cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),

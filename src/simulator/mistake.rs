@@ -61,27 +61,13 @@ pub enum ValueError {
     Name(String),
     /// A tool is renamed that does not exist.
     #[error("tools: `{role}` is not a role of a tool; known: {known}")]
-    UnknownRole {
-        /// The name as written.
-        role: String,
-        /// Known roles.
-        known: String,
-    },
+    UnknownRole { role: String, known: String },
     /// A tool is renamed to an empty name.
     #[error("tools: `{0}` has an empty name")]
     EmptyName(String),
     /// A number is out of its range.
     #[error("{what} must lie between {least} and {most}, not {found}")]
-    Range {
-        /// Name of the number.
-        what: &'static str,
-        /// Minimum.
-        least: f64,
-        /// Maximum.
-        most: f64,
-        /// Value found.
-        found: f64,
-    },
+    Range { what: &'static str, least: f64, most: f64, found: f64 },
     /// The search would return nothing.
     #[error("top_k must be at least 1")]
     NoHits,

@@ -26,18 +26,10 @@ pub(crate) struct Span<S> {
 pub(crate) enum PathError {
     /// There is no root, or there are several.
     #[error("a request needs exactly one span without a parent, not {found}")]
-    Roots {
-        /// Spans without a parent.
-        found: usize,
-    },
+    Roots { found: usize },
     /// A parent is missing.
     #[error("span {span} is part of span {parent}, which does not exist")]
-    Parent {
-        /// The span.
-        span: usize,
-        /// The index that it names.
-        parent: usize,
-    },
+    Parent { span: usize, parent: usize },
 }
 
 /// Microseconds on the critical path for each stage that occurs, including those with none; the sum is the length of

@@ -25,18 +25,10 @@ pub(crate) struct Mixture {
 pub(crate) enum DesignError {
     /// A boundary leaves the open interval between 0 and 1.
     #[error("a sequential test needs 0 < target - margin <= target < 1, not target {target} with margin {margin}")]
-    Boundary {
-        /// The rate that is claimed.
-        target: f64,
-        /// How far below the target a rate may be that passes.
-        margin: f64,
-    },
+    Boundary { target: f64, margin: f64 },
     /// An error probability leaves the open interval between 0 and 1.
     #[error("an error probability must lie between 0 and 1, not be {alpha}")]
-    Alpha {
-        /// The probability given.
-        alpha: f64,
-    },
+    Alpha { alpha: f64 },
 }
 
 impl Mixture {

@@ -34,37 +34,16 @@ pub(crate) enum MergeError {
         "{} and {} are no partitions of one run:\n  {}\nrun all partitions from one commit, with the same options",
         first.display(), other.display(), differences.join("\n  ")
     )]
-    Plans {
-        /// One run.
-        first: PathBuf,
-        /// Another.
-        other: PathBuf,
-        /// Differences between their plans.
-        differences: Vec<String>,
-    },
+    Plans { first: PathBuf, other: PathBuf, differences: Vec<String> },
     /// Two runs have different traces of a trial.
     #[error(
         "{trial} ran twice, with different results, in {} and {}: leave out one of the runs; which draw counts is for \
          nobody to choose afterwards", first.display(), other.display()
     )]
-    Twice {
-        /// The trial.
-        trial: String,
-        /// One run.
-        first: PathBuf,
-        /// The other.
-        other: PathBuf,
-    },
-    /// Trials did not run.
+    Twice { trial: String, first: PathBuf, other: PathBuf },
+    /// Trials did not run. `of`: number of partitions; 1 if the runs are not partitions.
     #[error("{}", missing(trials, *planned, *of))]
-    Missing {
-        /// Their ids, in plan order.
-        trials: Vec<String>,
-        /// Number of planned trials.
-        planned: usize,
-        /// Number of partitions; 1 if the runs are not partitions.
-        of: u32,
-    },
+    Missing { trials: Vec<String>, planned: usize, of: u32 },
     /// The merged run is written, and what is beside it is not.
     #[error(transparent)]
     Unlisted(#[from] Unlisted),

@@ -78,28 +78,13 @@ pub(crate) const VARIANTS_JSON: &str = "variants.json";
 pub enum TraceError {
     /// The file cannot be read.
     #[error("line {line}: {error}")]
-    Read {
-        /// Line, from 1.
-        line: usize,
-        /// The I/O error.
-        error: std::io::Error,
-    },
+    Read { line: usize, error: std::io::Error },
     /// The line is not a trace.
     #[error("line {line}: not a trace: {error}")]
-    Parse {
-        /// Line, from 1.
-        line: usize,
-        /// The parse error, with the column.
-        error: serde_json::Error,
-    },
+    Parse { line: usize, error: serde_json::Error },
     /// Written by a newer build.
     #[error("line {line}: trace format {version} is newer than this build reads ({TRACE_VERSION}); update ragcheck")]
-    Newer {
-        /// Line, from 1.
-        line: usize,
-        /// The version it has.
-        version: u32,
-    },
+    Newer { line: usize, version: u32 },
 }
 
 impl TraceError {

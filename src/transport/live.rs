@@ -56,22 +56,12 @@ impl std::fmt::Debug for Target {
 /// Reason why a live transport cannot be created.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LiveError {
-    /// A base URL is invalid.
+    /// A base URL is invalid. `url`: the given URL, redacted.
     #[error("the base URL of the {service} service is not a URL: {url}: {reason}")]
-    BaseUrl {
-        /// Name of the service.
-        service: &'static str,
-        /// The given URL, redacted.
-        url: String,
-        /// Reason.
-        reason: String,
-    },
+    BaseUrl { service: &'static str, url: String, reason: String },
     /// A key contains characters that are not allowed in a header.
     #[error("the key of the {service} service holds characters that cannot be sent in a header")]
-    Key {
-        /// Name of the service.
-        service: &'static str,
-    },
+    Key { service: &'static str },
     /// The HTTP client cannot be set up.
     #[error("the HTTP client cannot be set up: {0}")]
     Client(String),

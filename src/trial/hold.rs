@@ -28,12 +28,7 @@ pub enum HoldError {
     Model,
     /// No selected scenario has a service of that name.
     #[error("--hold {name}: no selected scenario has a service of that name; {help}")]
-    Unknown {
-        /// As typed.
-        name: String,
-        /// Names that are known.
-        help: String,
-    },
+    Unknown { name: String, help: String },
     /// No selected scenario asks one of the services.
     #[error(
         "--hold {0}: the selected scenarios ask none of these services, so nothing can be held; functions inside the \
@@ -42,12 +37,7 @@ pub enum HoldError {
     Nothing(String),
     /// No case is that long.
     #[error("--from {from}: the longest selected case has {longest} turns")]
-    NoTurn {
-        /// As typed.
-        from: u32,
-        /// Turns of the longest case.
-        longest: usize,
-    },
+    NoTurn { from: u32, longest: usize },
     /// The order of turns is up to chance.
     #[error(
         "--from TURN counts the turns of a case in order, and `{0}` has conversations side by side: leave it out with \

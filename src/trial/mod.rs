@@ -64,67 +64,30 @@ use crate::transport::LiveError;
 pub enum SetupError {
     /// The knowledge folder cannot be read.
     #[error("{file}: knowledge `{folder}`: {reason}")]
-    Knowledge {
-        /// The scenario's file.
-        file: String,
-        /// The folder as written.
-        folder: String,
-        /// Why.
-        reason: String,
-    },
+    Knowledge { file: String, folder: String, reason: String },
     /// A provider cannot be used.
     #[error("provider `{provider}`: {reason}")]
-    Provider {
-        /// Its name in the project file.
-        provider: String,
-        /// Why, and what to do.
-        reason: String,
-    },
+    Provider { provider: String, reason: String },
     /// The environment variable of a provider's key is not set.
     #[error(
         "provider `{provider}` needs its key in the environment variable {variable}: set it, or name a file that does with --env-file"
     )]
-    Key {
-        /// The provider's name in the project file.
-        provider: String,
-        /// The variable.
-        variable: String,
-    },
+    Key { provider: String, variable: String },
     /// A provider's key may not be sent to its address.
     #[error("provider `{provider}`: {reason}")]
-    Distrust {
-        /// The provider's name in the project file.
-        provider: String,
-        /// Why.
-        reason: trust::Distrust,
-    },
+    Distrust { provider: String, reason: trust::Distrust },
     /// An external agent was not allowed on the command line.
     #[error("{file}: {reason}")]
-    Agent {
-        /// The scenario's file.
-        file: String,
-        /// Why it may not be called.
-        reason: trust::Distrust,
-    },
+    Agent { file: String, reason: trust::Distrust },
     /// Live services cannot be set up.
     #[error(transparent)]
     Live(#[from] LiveError),
     /// The flow is unknown.
     #[error("{file}: no flow is called `{flow}`")]
-    Flow {
-        /// The scenario's file.
-        file: String,
-        /// The flow as written.
-        flow: String,
-    },
+    Flow { file: String, flow: String },
     /// A setting is invalid.
     #[error("{file}: {reason}")]
-    Settings {
-        /// The scenario's file.
-        file: String,
-        /// Why.
-        reason: String,
-    },
+    Settings { file: String, reason: String },
 }
 
 crate::platform::words! {

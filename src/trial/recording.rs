@@ -44,12 +44,7 @@ pub(crate) enum RecordingError {
     Cassette(#[from] CassetteError),
     /// It cannot be renamed to its final path.
     #[error("{}: cannot be written: {error}", path.display())]
-    Place {
-        /// Path, as shown in messages.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
+    Place { path: PathBuf, error: std::io::Error },
 }
 
 impl RecordingError {

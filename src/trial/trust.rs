@@ -121,51 +121,26 @@ pub(crate) fn trust(text: &str) -> Result<(), NoPair> {
 /// Why a key or turn may not be sent to an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
-    /// The pair was not allowed.
+    /// The pair was not allowed. `host`: host, with the port if the address has one.
     #[error(
         "{variable} is not sent to {host}: nobody said that it may be. If it belongs there, say so with `--trust {variable}={host}` (or in RAGCHECK_TRUST, or in a line of ~/.config/ragcheck/trust)"
     )]
-    Pair {
-        /// Variable that holds the key.
-        variable: String,
-        /// Host, with the port if the address has one.
-        host: String,
-    },
+    Pair { variable: String, host: String },
     /// The connection would be unencrypted.
     #[error("{variable} is not sent to {host} without encryption: write `https://`")]
-    Plain {
-        /// Variable that holds the key.
-        variable: String,
-        /// The host.
-        host: String,
-    },
-    /// The external agent was not allowed on the command line.
+    Plain { variable: String, host: String },
+    /// The external agent was not allowed on the command line. `origin`: its server, as `--agent` takes it.
     #[error(
         "the scenario's agent is at {url}, and {}: if it is yours, start the run with `--agent {origin}` (or RAGCHECK_AGENT={origin})",
         not_named(named)
     )]
-    Agent {
-        /// URL in the scenario.
-        url: String,
-        /// Its server, as `--agent` takes it.
-        origin: String,
-        /// Addresses that were allowed.
-        named: Vec<String>,
-    },
+    Agent { url: String, origin: String, named: Vec<String> },
     /// The agent's address is invalid.
     #[error("the agent's address {url} is not a URL: {reason}")]
-    AgentAddress {
-        /// As written.
-        url: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    AgentAddress { url: String, reason: String },
     /// The address is invalid.
     #[error("the base URL is not a URL: {reason}")]
-    Address {
-        /// What is wrong with it.
-        reason: String,
-    },
+    Address { reason: String },
 }
 
 fn not_named(named: &[String]) -> String {

@@ -69,39 +69,25 @@ pub(crate) enum Refusal {
     /// A body is declared as base64, but is not valid base64.
     #[error("the body of {0} is marked as base64 and is none")]
     NotBase64(&'static str),
-    /// A body has an encoding that is not known.
+    /// A body has an encoding that is not known. `whose`: `the request` or `the response`.
     #[error("the body of {whose} has the encoding `{encoding}`, which ragcheck does not read")]
-    Encoding {
-        /// `the request` or `the response`.
-        whose: &'static str,
-        /// Name of the encoding.
-        encoding: String,
-    },
+    Encoding { whose: &'static str, encoding: String },
     /// A body is a number or a boolean.
     #[error("the body of {0} is neither text nor bytes nor a document")]
     NotBody(&'static str),
-    /// A body cannot be decompressed.
+    /// A body cannot be decompressed. `whose`: `the request` or `the response`.
     #[error("the body of {whose} {error}")]
-    Unpack {
-        /// `the request` or `the response`.
-        whose: &'static str,
-        /// Why.
-        error: UnpackError,
-    },
+    Unpack { whose: &'static str, error: UnpackError },
     /// A chunked body breaks off or has a wrong length.
     #[error("the chunks of the body of {0} do not fit together")]
     Chunks(&'static str),
     /// Request or response do not begin as HTTP messages do.
     #[error("{0} does not begin as an HTTP message does")]
     NotMessage(&'static str),
-    /// The lengths of a record do not fit the bytes that follow.
+    /// The lengths of a record do not fit the bytes that follow. `announced`: sum of the record's lengths. `there`:
+    /// bytes up to the next record or the end.
     #[error("{announced} bytes are announced and {there} are there: the file is cut off, or was edited")]
-    Lengths {
-        /// Sum of the record's lengths.
-        announced: usize,
-        /// Bytes up to the next record or the end.
-        there: usize,
-    },
+    Lengths { announced: usize, there: usize },
     /// A record does not begin with two lengths.
     #[error("a line with the lengths of a request and a response is expected here")]
     NoLengths,

@@ -126,12 +126,7 @@ pub(crate) enum ForeignError {
     NotJson(String),
     /// It is not valid YAML.
     #[error("not YAML: line {line}: {why}: if the file is cut off, record it again")]
-    NotYaml {
-        /// Line of the problem.
-        line: u32,
-        /// The problem.
-        why: String,
-    },
+    NotYaml { line: u32, why: String },
     /// It is a document of another kind.
     #[error(
         "not a recording of another tool: no list of `interactions` (VCR.py, go-vcr), `http_interactions` (Ruby VCR) or `log.entries` (HAR) in it, and it does not begin with `httprr trace v1`"
@@ -140,12 +135,7 @@ pub(crate) enum ForeignError {
     /// It is not of the format that was asked for.
     #[error("not a recording of {}: no `{}` in it{}", .asked.name(), .asked.holder(),
         found.map(|found| format!("; it looks like one of {}: leave out --format", found.name())).unwrap_or_default())]
-    Other {
-        /// The format that was asked for.
-        asked: Format,
-        /// The format that it has.
-        found: Option<Format>,
-    },
+    Other { asked: Format, found: Option<Format> },
 }
 
 /// Makes the document that stands for a body which is not JSON, of its bytes and content type.

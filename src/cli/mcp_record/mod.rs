@@ -44,12 +44,7 @@ enum ServerError {
     Http(String),
     /// The server cannot be started.
     #[error("the MCP server `{command}` cannot be started: {why}")]
-    NotStarted {
-        /// Its program.
-        command: String,
-        /// Reason.
-        why: String,
-    },
+    NotStarted { command: String, why: String },
     /// The server ended.
     #[error("the MCP server `{0}` ended")]
     Ended(String),

@@ -18,22 +18,10 @@ money: it needs the consent of a person. Replays cost nothing.";
 pub(super) enum ArgumentError {
     /// An unknown tool.
     #[error("no tool is called `{name}`: {hint}")]
-    Tool {
-        /// Its name.
-        name: String,
-        /// Tools that there are.
-        hint: String,
-    },
+    Tool { name: String, hint: String },
     /// An unknown argument.
     #[error("{tool} has no argument `{key}`: {hint}")]
-    Argument {
-        /// The tool.
-        tool: String,
-        /// The argument.
-        key: String,
-        /// Arguments that there are.
-        hint: String,
-    },
+    Argument { tool: String, key: String, hint: String },
     /// A value of another type, or none.
     #[error(transparent)]
     Value(#[from] serde_path_to_error::Error<serde_json::Error>),

@@ -19,58 +19,28 @@ pub enum FileError {
         "{} lies outside the project {}: only files below it are opened; `--allow-path FOLDER` allows another folder",
         path.display(), root.display()
     )]
-    Outside {
-        /// Path as requested.
-        path: PathBuf,
-        /// Project folder.
-        root: PathBuf,
-    },
+    Outside { path: PathBuf, root: PathBuf },
     /// The path leads into the repository's own files.
     #[error("{} {REPOSITORY}", path.display())]
-    Repository {
-        /// Path as requested.
-        path: PathBuf,
-    },
+    Repository { path: PathBuf },
     /// The file does not exist.
     #[error("{} does not exist", path.display())]
-    NotFound {
-        /// Path as requested.
-        path: PathBuf,
-    },
+    NotFound { path: PathBuf },
     /// A folder, device, pipe or socket was found where a file was expected.
     #[error("{} is not a regular file", path.display())]
-    NotAFile {
-        /// Path as requested.
-        path: PathBuf,
-    },
+    NotAFile { path: PathBuf },
     /// A project file has a second hard link, which may be outside.
     #[error("{} {LINKED}", path.display())]
-    Linked {
-        /// Path as requested.
-        path: PathBuf,
-    },
+    Linked { path: PathBuf },
     /// The file exceeds the size limit.
     #[error("{} is larger than {} MiB, the limit for one file", path.display(), limit >> 20)]
-    TooLarge {
-        /// Path as requested.
-        path: PathBuf,
-        /// The limit in bytes.
-        limit: u64,
-    },
+    TooLarge { path: PathBuf, limit: u64 },
     /// The file is not UTF-8.
     #[error("{} is not UTF-8 text", path.display())]
-    NotText {
-        /// Path as requested.
-        path: PathBuf,
-    },
+    NotText { path: PathBuf },
     /// The operating system reported an error.
     #[error("{}: {source}", path.display())]
-    Io {
-        /// Path as requested.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 /// Whether a write failed because the disk is full or a quota is used up: by the error itself, or by one of its sources.

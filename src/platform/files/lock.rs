@@ -12,10 +12,7 @@ const LOCK: &str = ".ragcheck/lock";
 pub enum LockError {
     /// Another process writes recordings.
     #[error("{holder} is recording in this project: wait until it has ended, or stop it")]
-    Held {
-        /// Command, process id and start time of the holder.
-        holder: String,
-    },
+    Held { holder: String },
     /// The lock file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),

@@ -18,20 +18,10 @@ pub(crate) struct ReadError {
 pub(crate) enum Problem {
     /// A key is unknown to its type.
     #[error("unknown key `{key}`")]
-    UnknownKey {
-        /// The key.
-        key: String,
-        /// Known keys.
-        known: Vec<&'static str>,
-    },
+    UnknownKey { key: String, known: Vec<&'static str> },
     /// A word is not one of the allowed words.
     #[error("unknown word `{word}`")]
-    UnknownWord {
-        /// The word.
-        word: String,
-        /// Allowed words.
-        known: Vec<&'static str>,
-    },
+    UnknownWord { word: String, known: Vec<&'static str> },
     /// A required key is missing.
     #[error("the key `{0}` is missing")]
     MissingKey(String),
@@ -43,12 +33,7 @@ pub(crate) enum Problem {
     KeyNotText,
     /// A value has the wrong type.
     #[error("expected {expected}, found {found}")]
-    WrongType {
-        /// Expected type.
-        expected: String,
-        /// Type found.
-        found: String,
-    },
+    WrongType { expected: String, found: String },
     /// A value is neither `true` nor `false`.
     #[error("expected `true` or `false`")]
     NotBoolean,

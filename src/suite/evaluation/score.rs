@@ -18,44 +18,19 @@ use std::sync::Arc;
 pub enum ScoreError {
     /// The folder has no readable plan.
     #[error("{folder} is not a run folder: {} cannot be read: {error}", trace::PLAN, folder = folder.display())]
-    NoRun {
-        /// Run folder.
-        folder: PathBuf,
-        /// The error.
-        error: io::Error,
-    },
+    NoRun { folder: PathBuf, error: io::Error },
     /// The plan is invalid.
     #[error("{file}: {error}", file = file.display())]
-    Plan {
-        /// Path of the plan.
-        file: PathBuf,
-        /// The error, with line and column.
-        error: serde_json::Error,
-    },
+    Plan { file: PathBuf, error: serde_json::Error },
     /// A newer build wrote the plan.
     #[error("{file}: plan format {version} is newer than this build reads ({PLAN_VERSION}); update ragcheck", file = file.display())]
-    Newer {
-        /// Path of the plan.
-        file: PathBuf,
-        /// Version of the plan.
-        version: u32,
-    },
+    Newer { file: PathBuf, version: u32 },
     /// The traces cannot be opened.
     #[error("{file}: {error}", file = file.display())]
-    Open {
-        /// Path of the traces.
-        file: PathBuf,
-        /// The error.
-        error: io::Error,
-    },
+    Open { file: PathBuf, error: io::Error },
     /// A line of the traces is invalid.
     #[error("{file}: {error}", file = file.display())]
-    Trace {
-        /// Path of the traces.
-        file: PathBuf,
-        /// The error, with the line.
-        error: TraceError,
-    },
+    Trace { file: PathBuf, error: TraceError },
     /// The grades cannot be used.
     #[error(transparent)]
     Grades(#[from] GradeError),
@@ -67,12 +42,7 @@ pub enum ScoreError {
     Slices(#[from] SlicesError),
     /// Plan and traces cannot be evaluated.
     #[error("{file}: {error}", file = file.display())]
-    Evaluation {
-        /// Path of the plan or of the traces.
-        file: PathBuf,
-        /// The error.
-        error: EvaluationError,
-    },
+    Evaluation { file: PathBuf, error: EvaluationError },
 }
 
 /// Evaluates a run folder; keeps the figures of every case if `for_comparison`.

@@ -85,38 +85,16 @@ pub enum SlicesError {
         slices.len(), slices[0].of, folder = folder.display(), first = slices[0],
         them = listed(slices.iter().map(ToString::to_string), 8)
     )]
-    Missing {
-        /// The run folder.
-        folder: PathBuf,
-        /// At least one.
-        slices: Vec<Slice>,
-    },
+    Missing { folder: PathBuf, slices: Vec<Slice> },
     /// One is of other files.
     #[error("{} was made from another {what}: examine slice {slice} again", file.display())]
-    Differs {
-        /// The file.
-        file: PathBuf,
-        /// What differs: a file of the run folder, or ragcheck.
-        what: String,
-        /// The slice.
-        slice: Slice,
-    },
+    Differs { file: PathBuf, what: String, slice: Slice },
     /// One is cut off or edited.
     #[error("{} is cut off or edited: examine slice {slice} again", file.display())]
-    Broken {
-        /// The file.
-        file: PathBuf,
-        /// The slice.
-        slice: Slice,
-    },
+    Broken { file: PathBuf, slice: Slice },
     /// One cannot be written.
     #[error("{} cannot be written: {error}", file.display())]
-    Unwritten {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Unwritten { file: PathBuf, error: io::Error },
 }
 
 /// A line of a slice.

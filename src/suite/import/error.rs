@@ -58,14 +58,7 @@ pub enum MappingError {
     Unknown(String),
     /// A name is mapped to an unknown role.
     #[error("`{member}` is `{role}`, which is not a role: write {known}")]
-    Role {
-        /// Path of the name.
-        member: String,
-        /// The unknown role.
-        role: String,
-        /// Known roles.
-        known: String,
-    },
+    Role { member: String, role: String, known: String },
 }
 
 /// Why a conversation cannot be read.
@@ -85,12 +78,7 @@ pub(crate) enum ConversationError {
     Mapping(#[from] MappingError),
     /// One of its messages cannot be read.
     #[error("message {place}: {mistake}")]
-    Message {
-        /// Position of the message, from 1.
-        place: usize,
-        /// The error.
-        mistake: MessageError,
-    },
+    Message { place: usize, mistake: MessageError },
     /// Its JSON is nested too deeply.
     #[error("its JSON is nested deeper than 127 levels")]
     TooDeep,
@@ -99,12 +87,7 @@ pub(crate) enum ConversationError {
     ReplyBeside(&'static str),
     /// Its line is not JSON.
     #[error("line {line}: {why}")]
-    Line {
-        /// The line, from 1.
-        line: usize,
-        /// Why.
-        why: String,
-    },
+    Line { line: usize, why: String },
     /// A member of a published trace cannot be used.
     #[error(transparent)]
     Trace(#[from] TraceMistake),
@@ -113,10 +96,7 @@ pub(crate) enum ConversationError {
     Source(String),
     /// The same conversation is graded differently.
     #[error("it has the id and the messages of conversation {other}, and another reward: remove one of the two")]
-    OtherReward {
-        /// Position of the other one, from 1.
-        other: usize,
-    },
+    OtherReward { other: usize },
     /// It has no turn.
     #[error("it has neither a question nor an answer")]
     Empty,
@@ -167,12 +147,7 @@ pub(crate) enum MessageError {
     NoRole,
     /// Its shape, or that of a part, is unknown.
     #[error("it holds {seen}, which is not understood; read are {read}")]
-    UnknownShape {
-        /// Members found.
-        seen: String,
-        /// Known shapes.
-        read: &'static str,
-    },
+    UnknownShape { seen: String, read: &'static str },
     /// An answer consists of a medium only.
     #[error("the agent answers with a medium alone ({0}), which cannot be judged as text")]
     MediumAlone(String),
@@ -189,10 +164,5 @@ pub(crate) enum MessageError {
     NoCall(String),
     /// A call lacks a member.
     #[error("{call} has no `{member}`")]
-    Call {
-        /// Id of the call.
-        call: String,
-        /// Name of the missing member.
-        member: &'static str,
-    },
+    Call { call: String, member: &'static str },
 }

@@ -231,14 +231,7 @@ pub enum ImportError {
         "conversation {ordinal}: the task {task} has another conversation of trial {trial}; each counts once: remove \
          one of them, or `trial` from all"
     )]
-    Twice {
-        /// Position of the conversation, from 1.
-        ordinal: usize,
-        /// Name of the task.
-        task: String,
-        /// Trial number in the file.
-        trial: u32,
-    },
+    Twice { ordinal: usize, task: String, trial: u32 },
 }
 
 /// Imports lists of messages for tests; see [`Format::read`].

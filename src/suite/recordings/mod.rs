@@ -56,12 +56,7 @@ use std::path::PathBuf;
 pub(crate) enum FileError {
     /// It cannot be read.
     #[error("{} cannot be read: {error}", path.display())]
-    Read {
-        /// Path of the file or folder.
-        path: PathBuf,
-        /// The error.
-        error: io::Error,
-    },
+    Read { path: PathBuf, error: io::Error },
     /// No named path is a cassette.
     #[error("there is no cassette: a cassette is a .yaml file below fixtures/cassettes")]
     NoCassette,

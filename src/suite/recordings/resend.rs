@@ -45,12 +45,7 @@ pub(super) enum ResendError {
     NoAnswer(String),
     /// The answer is an error response.
     #[error("answered {status}: {text}")]
-    Refused {
-        /// The HTTP status.
-        status: u16,
-        /// The body.
-        text: String,
-    },
+    Refused { status: u16, text: String },
 }
 
 /// Sends all of `requests`, `jobs` at a time. The result of each request is at its index in the list.

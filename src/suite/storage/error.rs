@@ -19,25 +19,13 @@ pub(crate) enum StorageError {
     #[error(
         "{at}: no usable reply from {server}: {why}; nothing that is stored or here has changed, and the same command goes on from there"
     )]
-    Outage {
-        /// URL of the object.
-        at: String,
-        /// The server.
-        server: String,
-        /// The last cause.
-        why: String,
-    },
+    Outage { at: String, server: String, why: String },
     /// The storage refuses the request.
     #[error(
         "{at}: the storage refuses the request: {why}; check the bucket, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, \
          AWS_REGION and AWS_ENDPOINT_URL"
     )]
-    Refused {
-        /// URL of the object.
-        at: String,
-        /// What it said.
-        why: String,
-    },
+    Refused { at: String, why: String },
     /// Other processes stored sets of that name at the same time, several times.
     #[error("{0}: others stored it at the same time; run the same command again")]
     Busy(String),
@@ -46,35 +34,16 @@ pub(crate) enum StorageError {
     Missing(String),
     /// A manifest is refused.
     #[error("{at}: {error}; nothing was written")]
-    Manifest {
-        /// The folder, or the URL of the manifest.
-        at: String,
-        /// Why.
-        error: ManifestError,
-    },
+    Manifest { at: String, error: ManifestError },
     /// A stored content is not what the manifest says.
     #[error(
         "{at}, the content of {}: {why}; nothing was written here. Remove that object, and push the set again",
         quote(path, 100)
     )]
-    Damaged {
-        /// URL of the object.
-        at: String,
-        /// The file.
-        path: String,
-        /// What is wrong.
-        why: String,
-    },
+    Damaged { at: String, path: String, why: String },
     /// A set of that name is there with other contents.
     #[error("{at} is there with other contents, and stays as it is: {}; {remedy}", listed(files))]
-    Differs {
-        /// Folder or URL.
-        at: String,
-        /// The files.
-        files: Vec<String>,
-        /// What to do.
-        remedy: &'static str,
-    },
+    Differs { at: String, files: Vec<String>, remedy: &'static str },
     /// A file changed while it was sent.
     #[error("{} changed while it was pushed: push again when nothing writes there", .0.display())]
     Changed(PathBuf),
@@ -86,12 +55,7 @@ pub(crate) enum StorageError {
     Secrets(Vec<String>),
     /// A local file cannot be read or written.
     #[error("{}: {error}", path.display())]
-    Local {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Local { path: PathBuf, error: io::Error },
     /// Local files cannot be read.
     #[error(transparent)]
     Files(#[from] FileError),

@@ -32,12 +32,7 @@ pub(in crate::trial) enum AgentError {
     Address(String),
     /// The pattern of a generated value is invalid.
     #[error("vars.{name}: {why}")]
-    Variable {
-        /// Name of the value.
-        name: String,
-        /// Regular expression error.
-        why: regex::Error,
-    },
+    Variable { name: String, why: regex::Error },
     /// The proxy's listening address is invalid.
     #[error("proxy: {0}")]
     Proxy(std::net::AddrParseError),
@@ -46,12 +41,7 @@ pub(in crate::trial) enum AgentError {
     Distrust(Distrust),
     /// A variable is not set.
     #[error("target.headers: `{header}` needs the environment variable {variable}, which is not set")]
-    Unset {
-        /// The header.
-        header: String,
-        /// The variable.
-        variable: String,
-    },
+    Unset { header: String, variable: String },
 }
 
 /// Settings shared by all trials of one variant with an external agent.

@@ -76,56 +76,25 @@ impl Begun {
 pub enum JournalError {
     /// There is no unfinished run.
     #[error("--resume: there is no unfinished run below {}", reports.display())]
-    Nothing {
-        /// Reports folder.
-        reports: PathBuf,
-    },
+    Nothing { reports: PathBuf },
     /// Its process is still running.
     #[error(
         "--resume: the run is still under way in process {process}, since {since}: wait until it has ended, or stop it"
     )]
-    Running {
-        /// Process id.
-        process: u32,
-        /// Start time.
-        since: Timestamp,
-    },
+    Running { process: u32, since: Timestamp },
     /// The plan has changed since.
     #[error(
         "--resume: what is asked for is not what was begun at {at} with `{command}` ({finished} finished):\n  {}\nundo the change, or begin \
          a new run without --resume; what is finished stays below {}",
         differences.join("\n  "), folder.display()
     )]
-    Changed {
-        /// Start time.
-        at: Timestamp,
-        /// Command that began it.
-        command: String,
-        /// Number of finished trials.
-        finished: usize,
-        /// Differences between the plans.
-        differences: Vec<String>,
-        /// Folder of the unfinished run.
-        folder: PathBuf,
-    },
+    Changed { at: Timestamp, command: String, finished: usize, differences: Vec<String>, folder: PathBuf },
     /// A file of the journal is invalid.
     #[error("--resume: {}: {why}; delete {} to begin anew", file.display(), folder.display())]
-    Broken {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        why: String,
-        /// Folder of the unfinished run.
-        folder: PathBuf,
-    },
+    Broken { file: PathBuf, why: String, folder: PathBuf },
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    File { path: PathBuf, error: io::Error },
 }
 
 /// Journal of a run in progress.

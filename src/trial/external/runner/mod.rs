@@ -41,12 +41,7 @@ const LOOK: Duration = Duration::from_millis(10);
 pub enum RunnerError {
     /// It cannot be started.
     #[error("`{command}` cannot be started: {error}")]
-    Start {
-        /// The command.
-        command: String,
-        /// Why.
-        error: std::io::Error,
-    },
+    Start { command: String, error: std::io::Error },
     /// A port cannot be opened on loopback, or there is no runtime.
     #[error("no server can be started on loopback: {0}")]
     Server(std::io::Error),
