@@ -72,6 +72,7 @@ pub(crate) use grades::ItemGrades;
 pub(crate) use held::HeldRun;
 pub(crate) use latency::{Edge, Latency, Quantile};
 pub(crate) use part::of_part;
+pub(crate) use repeats::Repeats;
 pub(crate) use restarts::Restarts;
 pub(crate) use results::{TrialResults, TrialRows};
 pub(crate) use row::TrialRow;
@@ -412,31 +413,6 @@ impl Evaluation {
     pub fn rows(&self) -> impl Iterator<Item = &CriterionResult> {
         self.criteria.iter().chain(&self.gates).chain(&self.self_tests)
     }
-}
-
-/// Shares of cases of which any of k, or all of k, trials pass: means over the cases of one scenario in one variant.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Repeats {
-    /// The scenario.
-    pub scenario: String,
-    /// The agent's flow.
-    pub flow: String,
-    /// The variant.
-    pub variant: String,
-    /// Number of its cases.
-    pub cases: u64,
-    /// Trials per case; the largest number where they differ.
-    pub repetitions: u64,
-    /// pass^k for k = 1, 2, …: all of k pass, 0 to 1; at most 10 of them.
-    pub all: Vec<f64>,
-    /// pass@k for k = 1, 2, …: any of k passes, 0 to 1.
-    pub any: Vec<f64>,
-    /// Standard error of pass^1, trials clustered by case (CR1); `None` for a single case.
-    pub standard_error: Option<f64>,
-    /// The same as if trials of one case were independent, for comparison only: they are not.
-    pub naive_error: Option<f64>,
-    /// Reason why nothing was measured; empty otherwise.
-    pub not_measured: String,
 }
 
 /// Trials that could not be run for the same cause.

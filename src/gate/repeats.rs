@@ -6,13 +6,40 @@
 //! the standard error use the same counts by case: trials of one case are alike, and more of them say little about unseen
 //! cases.
 
-use super::{Repeats, TrialResults, Verdict};
+use super::{TrialResults, Verdict};
 use crate::stats::{clustered, pass_all_of, pass_any_of};
 use crate::trace::Arm;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Largest k with figures.
 const LARGEST: u64 = 10;
+
+/// Shares of cases of which any of k, or all of k, trials pass: means over the cases of one scenario in one variant.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeats {
+    /// The scenario.
+    pub scenario: String,
+    /// The agent's flow.
+    pub flow: String,
+    /// The variant.
+    pub variant: String,
+    /// Number of its cases.
+    pub cases: u64,
+    /// Trials per case; the largest number where they differ.
+    pub repetitions: u64,
+    /// pass^k for k = 1, 2, …: all of k pass, 0 to 1; at most 10 of them.
+    pub all: Vec<f64>,
+    /// pass@k for k = 1, 2, …: any of k passes, 0 to 1.
+    pub any: Vec<f64>,
+    /// Standard error of pass^1, trials clustered by case (CR1); `None` for a single case.
+    pub standard_error: Option<f64>,
+    /// The same as if trials of one case were independent, for comparison only: they are not.
+    pub naive_error: Option<f64>,
+    /// Reason why nothing was measured; empty otherwise.
+    pub not_measured: String,
+}
 
 #[derive(Default)]
 struct Counts {
