@@ -10,6 +10,7 @@ use super::opened::{Opened, Trial};
 use super::services::providers;
 use crate::flow;
 use crate::plan::PlannedTrial;
+use crate::platform::distinct::add_distinct;
 use crate::settings::OptionalService;
 use crate::trace::{Attempt, Reply, Role, Trace, TrialEnd, TrialError, TrialErrorKind, What};
 use crate::transport::Service;
@@ -75,11 +76,7 @@ pub(super) fn with_outage(trial: Trial<'_>, mut trace: Trace, origin: &Origin) -
         format!("the service `{service}` refused a request of the agent: HTTP {status} from {host}; is its key right?")
     });
     let notes: Vec<String> = after.chain(without).map(note).chain(refused).collect();
-    for note in notes {
-        if !trace.notes.contains(&note) {
-            trace.notes.push(note);
-        }
-    }
+    add_distinct(&mut trace.notes, notes);
     trace
 }
 

@@ -4,9 +4,9 @@
 use super::{Failure, Output, Sent, ToolError};
 use crate::flow::AgentContext;
 use crate::knowledge::{Found, KnowledgeBase, Passage, Search, excerpt};
-use crate::provider::Attempt;
 use crate::provider::faults::contradiction;
-use crate::trace::{Hit, SearchResult, ToolResult};
+use crate::provider::{Attempt, SearchAnswer};
+use crate::trace::{CitedPage, ExternalResult, Hit, SearchResult, ToolResult};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -87,6 +87,20 @@ pub(in crate::flow) fn hit(found: &Found) -> Hit {
         raw_score: found.raw_score,
         excerpt: excerpt(&found.passage.text, EXCERPT),
         ..Hit::default()
+    }
+}
+
+/// An external service's answer in the form of the trace, under the id and for the query of the call.
+pub(in crate::flow) fn external(result: String, query: String, found: SearchAnswer) -> ExternalResult {
+    ExternalResult {
+        result,
+        query,
+        answer: found.text,
+        citations: found.citations.into_iter().map(|one| CitedPage { title: one.title, url: one.url }).collect(),
+        model: found.model,
+        input_tokens: found.usage.input,
+        cached_tokens: found.usage.cached,
+        output_tokens: found.usage.output,
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::escaped;
 use crate::gate::TransitionCount;
+use crate::platform::distinct::add_distinct;
 use crate::report::figures::thousands;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -95,20 +96,10 @@ fn ordered(moves: &[TransitionCount]) -> Vec<&str> {
     let mut next = 0;
     while next < order.len() {
         let state = order[next];
-        for TransitionCount { to, .. } in moves.iter().filter(|row| row.from == state) {
-            if !order.contains(&to.as_str()) {
-                order.push(to);
-            }
-        }
+        add_distinct(&mut order, moves.iter().filter(|row| row.from == state).map(|row| row.to.as_str()));
         next += 1;
     }
-    for TransitionCount { from, to, .. } in moves {
-        for state in [from.as_str(), to.as_str()] {
-            if !order.contains(&state) {
-                order.push(state);
-            }
-        }
-    }
+    add_distinct(&mut order, moves.iter().flat_map(|row| [row.from.as_str(), row.to.as_str()]));
     order
 }
 

@@ -2,6 +2,7 @@
 
 use crate::flow::external::{Telemetry, Told, TurnSpans};
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::distinct::add_distinct;
 use crate::platform::secrets::Redactor;
 use crate::trace::text::{plural, quote};
 use crate::trace::{Member, Trace, not_in_traffic_but};
@@ -110,11 +111,7 @@ pub(super) fn evidence(trace: &mut Trace, told: Told) {
         absent.sort_unstable();
     }
     trace.absent = Some(absent);
-    for note in lacks.into_iter().chain(told.notes) {
-        if !trace.notes.contains(&note) {
-            trace.notes.push(note);
-        }
-    }
+    add_distinct(&mut trace.notes, lacks.into_iter().chain(told.notes));
 }
 
 /// A note on the first difference between the spans of a recording and today's, which count.

@@ -6,6 +6,7 @@ use crate::flow::external::decoder;
 use crate::flow::external::groups::Group;
 use crate::flow::external::shown::{continued, digests};
 use crate::flow::turn::{attempts_of, completion_of};
+use crate::platform::distinct::add_distinct;
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::observed;
 use crate::provider::wire::{attached_passages, hosted};
@@ -29,12 +30,7 @@ impl TraceBuilder<'_> {
         let Some((attempts, result)) = group.observed(observed::completion) else { return };
         let asked = observed::asked(&group.request);
         if let Some(asked) = &asked {
-            let known = self.offered.get_or_insert_default();
-            for tool in asked.tools.iter() {
-                if !known.contains(&tool.name) {
-                    known.push(tool.name.clone());
-                }
-            }
+            add_distinct(self.offered.get_or_insert_default(), asked.tools.iter().map(|tool| tool.name.clone()));
             let (dialect, body) = (group.request.profile.name, &group.request.body);
             self.of_provider.extend(hosted::offered(dialect, body));
             self.offers_unnamed |= hosted::offers_unnamed(body);

@@ -3,12 +3,13 @@
 use super::{TraceBuilder, UNSEEN, Waiting};
 use crate::flow::context::micros;
 use crate::flow::external::decoder;
+use crate::flow::tools::search::external;
 use crate::flow::turn::attempts_of;
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::mcp::Ran;
 use crate::provider::wire::{attached_passages, is_failed_result};
 use crate::provider::{Attempt, SearchAnswer};
-use crate::trace::{self, CitedPage, ExternalResult, ToolCalled, ToolOutcome, ToolResult, What};
+use crate::trace::{self, ToolCalled, ToolOutcome, ToolResult, What};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -107,16 +108,7 @@ impl TraceBuilder<'_> {
         self.externals += 1;
         let id = decoder::result_id(result).unwrap_or_else(|| format!("result-{}", self.externals));
         self.last_external = Some(id.clone());
-        ToolResult::External(ExternalResult {
-            result: id,
-            query: decoder::query(&call.arguments),
-            answer: found.text,
-            citations: found.citations.into_iter().map(|one| CitedPage { title: one.title, url: one.url }).collect(),
-            model: found.model,
-            input_tokens: found.usage.input,
-            cached_tokens: found.usage.cached,
-            output_tokens: found.usage.output,
-        })
+        ToolResult::External(external(id, decoder::query(&call.arguments), found))
     }
 
     /// The external result of the turn that a page of that name is in.

@@ -3,10 +3,11 @@
 use super::PERPLEXITY_SEARCH;
 use crate::flow::AgentContext;
 use crate::flow::tool_rag::ToolRag;
+use crate::flow::tools::search::external;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
 use crate::knowledge::{ExternalRecord, question_id};
 use crate::provider::{SearchAnswer, SearchQuestion};
-use crate::trace::{CitedPage, ExternalResult, Role, ToolResult};
+use crate::trace::{Role, ToolResult};
 use serde_json::{Map, Value, json};
 
 pub(super) static TOOL: Tool<ToolRag> = Tool {
@@ -83,31 +84,19 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
     let memory = scope.memory;
     let result = format!("result-{}", memory.received.len() + 1);
     let message = for_model(&result, &call, &answer);
-    let citations: Vec<(String, String)> =
-        answer.citations.into_iter().map(|citation| (citation.title, citation.url)).collect();
     memory.citable.asked = true;
-    memory.citable.external.extend(citations.iter().map(|(_, url)| url.clone()));
+    memory.citable.external.extend(answer.citations.iter().map(|citation| citation.url.clone()));
     memory.received.push(ExternalRecord {
         session: scope.session.to_owned(),
         conversation: scope.conversation,
         result: result.clone(),
         query: call.query.clone(),
         answer: answer.text.clone(),
-        citations: citations.clone(),
+        citations: answer.citations.iter().map(|one| (one.title.clone(), one.url.clone())).collect(),
         question: scope.question.to_owned(),
         question_id: question_id(scope.session, scope.conversation, scope.turn, scope.question),
     });
-    let result = ExternalResult {
-        result,
-        query: call.query,
-        answer: answer.text,
-        citations: citations.into_iter().map(|(title, url)| CitedPage { title, url }).collect(),
-        model: answer.model,
-        input_tokens: answer.usage.input,
-        cached_tokens: answer.usage.cached,
-        output_tokens: answer.usage.output,
-    };
-    Ok(Output { result: ToolResult::External(result), message, sent })
+    Ok(Output { result: ToolResult::External(external(result, call.query, answer)), message, sent })
 }
 
 /// The tool message: the answer under the id that `index_keywords` and later searches use.
