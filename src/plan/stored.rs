@@ -20,7 +20,6 @@ pub(super) struct Scenario {
     /// Old: the flow of all variants.
     #[serde(default)]
     flow: String,
-    #[serde(default)]
     agent: Option<ExternalAgent>,
     #[serde(default)]
     knowledge: BTreeMap<String, String>,
@@ -28,7 +27,6 @@ pub(super) struct Scenario {
     cases: Vec<PlannedCase>,
     gates: Vec<Criterion>,
     /// Old: the search service of all variants, `provider/model`.
-    #[serde(default)]
     search: Option<String>,
     /// Old: resolved settings of the variants.
     #[serde(default)]
@@ -40,13 +38,7 @@ pub(super) struct Scenario {
 #[serde(untagged)]
 enum Variant {
     Pair(String, String),
-    Resolved {
-        name: String,
-        about: String,
-        flow: String,
-        #[serde(default)]
-        settings: Option<Box<VariantSettings>>,
-    },
+    Resolved { name: String, about: String, flow: String, settings: Option<Box<VariantSettings>> },
 }
 
 /// Resolved settings of a variant in a plan up to version 3.
@@ -103,7 +95,6 @@ pub(super) struct Case {
     covers: Vec<String>,
     #[serde(default)]
     tags: Vec<String>,
-    #[serde(default)]
     steps: Option<Vec<Vec<Conversation>>>,
     /// Old: the turns of the only conversation.
     #[serde(default)]
@@ -111,15 +102,12 @@ pub(super) struct Case {
     /// Old: several conversations.
     #[serde(default)]
     sequence: Vec<SequenceStep>,
-    #[serde(default)]
     expect: Option<Expectation>,
     #[serde(default)]
     control: bool,
-    #[serde(default)]
     fault: Option<String>,
     #[serde(default)]
     faults: Vec<DeclaredFault>,
-    #[serde(default)]
     keyword_index: Option<KeywordIndexState>,
     #[serde(default)]
     asks_nothing: bool,

@@ -212,14 +212,12 @@ pub(crate) struct ScriptedCall {
 
 /// Condition of a rule, topic or failure; all given parts must match.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct When {
     /// Pattern for the user's last question, or the search query.
-    #[serde(default)]
     pub asks: Option<Pattern>,
     /// Fault that the case declares, as sent in the header `x-ragcheck-fault`. Names of cases and trials are not sent:
     /// a rule sees only what a model sees, and the declared fault.
-    #[serde(default)]
     pub fault: Option<String>,
 }
 

@@ -168,18 +168,15 @@ pub(super) struct Chance {
     pub at: Vec<Step>,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 #[schemars(rename = "ChanceMap")]
 struct Written {
     /// Probability per attempt, 0 to 1.
-    #[serde(default)]
     probability: Option<f64>,
     /// Number of first attempts.
-    #[serde(default)]
     times: Option<u32>,
     /// Steps; all that are possible if missing.
-    #[serde(default)]
     at: Vec<Step>,
 }
 

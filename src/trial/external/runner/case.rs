@@ -28,9 +28,7 @@ pub(in crate::trial::external) const ENDED_EARLY: &str = "the test ended the cas
 /// What the runner says at the end of a turn, as far as it is no reply of the agent.
 #[derive(Debug, Deserialize)]
 struct Raised {
-    #[serde(default)]
     answer: Option<serde_json::Value>,
-    #[serde(default)]
     error: Option<String>,
 }
 

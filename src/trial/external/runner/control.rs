@@ -59,9 +59,7 @@ pub(super) struct Ending {
 #[serde(deny_unknown_fields)]
 struct Begin {
     name: String,
-    #[serde(default)]
     take: Option<u32>,
-    #[serde(default)]
     question: Option<String>,
     #[serde(default)]
     questions: Vec<String>,
@@ -153,10 +151,7 @@ impl Desk {
         }
         let questions = question.into_iter().chain(questions).collect();
         let Open { served, mut asked, over } = self.open(&key, questions, side_by_side)?;
-        let first = match served.await {
-            Ok(trace) => asked.recv().await.map(|first| (trace, first)),
-            Err(_) => None,
-        };
+        let first = if let Ok(trace) = served.await { asked.recv().await.map(|first| (trace, first)) } else { None };
         let Some((trace, Asked { request, reply })) = first else {
             let why = over.await.ok().flatten();
             let why = why.unwrap_or_else(|| "the run ends".to_owned());
