@@ -1,6 +1,7 @@
 //! Units of several repetitions: repetitions 1 to k of a case form one unit, k + 1 to 2k the next.
 
 use super::criterion::CriterionSums;
+use super::unshown::Unshown;
 use super::{CriterionResult, Verdict};
 use crate::metric::{Group, Observation, Outcome};
 use crate::plan::{Plan, PlannedTrial};
@@ -66,7 +67,7 @@ impl CriterionSums<'_> {
         let (trials, size) = (count(over as u64, "trial", "trials"), group.size);
         let mut open = String::new();
         if result.verdict == Verdict::Pass && self.design.is_none() {
-            result.verdict = Verdict::Inconclusive;
+            (result.verdict, result.unshown) = (Verdict::Inconclusive, Some(Unshown::CannotPass));
             open = format!(": inconclusive until every case is repeated a multiple of {size} times");
         }
         result.sentence =
@@ -78,6 +79,7 @@ impl CriterionSums<'_> {
 mod tests {
     use super::super::Verdict;
     use super::super::tests::{CASES, all_good, run};
+    use super::super::unshown::Unshown;
     use crate::metric::sample::{good, plan, story};
 
     #[test]
@@ -105,6 +107,7 @@ mod tests {
         };
         let over = failing(3);
         assert_eq!(over.verdict, Verdict::Inconclusive, "{}", over.sentence);
+        assert_eq!(over.unshown, Some(Unshown::CannotPass), "its figure is not below the target");
         assert!(over.sentence.ends_with("until every case is repeated a multiple of 2 times"), "{}", over.sentence);
         assert_eq!(failing(4).verdict, Verdict::Fail);
         let mut excluded = plan(CASES, criteria, 2);
