@@ -23,6 +23,9 @@ const TIMES: usize = 5;
 /// Times that differ by less than this share of their mean count as equal.
 const SAME: f64 = 0.01;
 
+/// The largest step of a time that is looked for, in times of its mean.
+const FURTHEST: f64 = 100.0;
+
 /// Age, in points, of the change that [`Line::detectable`] is about.
 pub(crate) const RECENT: usize = 6;
 
@@ -185,13 +188,15 @@ fn lines(points: &[&Point]) -> Vec<Line> {
 /// The variance of a rate is at least that of the same number of independent units.
 fn rate(counts: Vec<(usize, f64, f64)>, (name, metric, target): Name, level: f64) -> Line {
     let (successes, units) = counts.iter().fold((1.0, 2.0), |sum, (_, s, n)| (sum.0 + s, sum.1 + n));
-    let each = successes / units * (1.0 - successes / units);
+    let noise = |successes: f64| successes / units * (1.0 - successes / units);
+    let each = noise(successes);
     let measured: Vec<_> = counts.iter().map(|(_, s, n)| Measured { value: s / n, variance: each / n }).collect();
     let intervals =
         counts.iter().map(|(index, s, n)| (*index, wilson(*s, *n))).map(|(at, (low, high))| (at, low, high));
+    let fewer = counts.iter().map(|(_, _, n)| 1.0 / n).sum::<f64>() / counts.len() as f64;
     let (intervals, values) = (intervals.collect(), counts.iter().map(|(index, s, n)| (*index, s / n)).collect());
     let line = Line { name, target, metric, intervals, values, ..Line::new(Unit::Rate) };
-    changed(line, &measured, Rule { level, least: RATES })
+    changed(line, &measured, Rule { level, least: RATES }, |rate| noise(rate * (units - 2.0) + 1.0) * fewer)
 }
 
 fn time(name: &str, values: Vec<(usize, f64)>, level: f64) -> Line {
@@ -199,13 +204,20 @@ fn time(name: &str, values: Vec<(usize, f64)>, level: f64) -> Line {
     let variance = (SAME * mean).powi(2);
     let measured: Vec<_> = values.iter().map(|(_, value)| Measured { value: *value, variance }).collect();
     let line = Line { name: name.to_owned(), values, ..Line::new(Unit::Time) };
-    changed(line, &measured, Rule { level, least: TIMES })
+    changed(line, &measured, Rule { level, least: TIMES }, |time| (SAME * time).powi(2))
 }
 
-fn changed(mut line: Line, measured: &[Measured], rule: Rule) -> Line {
+/// The line with its changes; `noise` is the variance of one measurement of a value.
+fn changed(mut line: Line, measured: &[Measured], rule: Rule, noise: impl Fn(f64) -> f64) -> Line {
     let found = change_points(measured, rule);
-    let since = found.last().map_or(0, |change| change.index);
-    line.detectable = detectable(&measured[since..], RECENT, rule);
+    let same = &measured[found.last().map_or(0, |change| change.index)..];
+    let mean = same.iter().map(|one| one.value).sum::<f64>() / same.len() as f64;
+    let furthest = match line.unit {
+        Unit::Rate if mean < 0.5 => 1.0 - mean,
+        Unit::Rate => -mean,
+        Unit::Time => FURTHEST * mean,
+    };
+    line.detectable = detectable(same, RECENT, rule, furthest, noise);
     let change = |found: crate::stats::change_points::ChangePoint| Change {
         point: line.values[found.index].0,
         before: found.before,

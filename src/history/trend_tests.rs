@@ -95,6 +95,26 @@ fn of_sixteen_points_six_that_lie_five_points_lower_are_a_change_also_among_eigh
 }
 
 #[test]
+fn a_step_of_a_rate_at_100_percent_that_is_said_to_be_found_half_of_the_time_is() {
+    let mut rng = ChaCha8Rng::seed_from_u64(41);
+    let mut line = |step: f64| {
+        let points: Vec<Point> = (0..16)
+            .map(|day| {
+                let mut point = point(day, 1.0);
+                let holds = if day < 10 { 1.0 } else { 1.0 - step };
+                (point.rates[0].n, point.rates[0].successes) =
+                    (20, (0..20).filter(|_| rng.random_bool(holds)).count() as u64);
+                point
+            })
+            .collect();
+        series(&points).remove(0).lines.remove(0)
+    };
+    let step = line(0.0).detectable.expect("sixteen points");
+    let found = (0..300).filter(|_| !line(step).changes.is_empty()).count();
+    assert!((90..=210).contains(&found), "{step}: {found} of 300");
+}
+
+#[test]
 fn another_model_concurrency_or_target_begins_a_new_series() {
     let mut points: Vec<Point> = (0..24).map(|day| point(day, if day < 12 { 0.97 } else { 0.90 })).collect();
     points[12..].iter_mut().for_each(|point| point.conditions.models = BTreeSet::from(["m-2".into()]));

@@ -72,12 +72,40 @@ fn measure(series: &[Measured], indexes: &[usize], at: usize) -> ChangePoint {
 }
 
 /// The step that is found half of the time when it began `after` points before the end of `series`, which did not change
-/// before; `None` where there are too few points for any.
-pub(crate) fn detectable(series: &[Measured], after: usize, rule: Rule) -> Option<f64> {
+/// before; `None` where there are too few points for any up to `furthest`, which is below 0 for steps down. `noise` is the
+/// variance of one measurement of a value: beyond the step, points vary by as much more or less as it says.
+pub(crate) fn detectable(
+    series: &[Measured],
+    after: usize,
+    rule: Rule,
+    furthest: f64,
+    noise: impl Fn(f64) -> f64,
+) -> Option<f64> {
     let before = series.len().checked_sub(after).filter(|before| *before >= rule.least && after >= rule.least)?;
-    let spread = moments(series).variance.sqrt();
-    let (left, right) = (before as f64, after as f64);
-    Some(critical(left + right - 2.0, rule.level) * spread * (1.0 / left + 1.0 / right).sqrt())
+    let (left, right, now) = (before as f64, after as f64, moments(series));
+    let times = critical(left + right - 2.0, rule.level) * (1.0 / left + 1.0 / right).sqrt();
+    let needed = |step: f64| {
+        let beyond = now.mean + step.copysign(furthest);
+        let grown = if noise(now.mean) > 0.0 { noise(beyond) / noise(now.mean) } else { 1.0 };
+        // The least variance on both sides is that of a measurement at the mean of all.
+        let least = noise((left * now.mean + right * beyond) / (left + right));
+        let squares = |n: f64, variance: f64| (n - 1.0) * variance.max(least);
+        let pooled = (squares(left, now.variance) + squares(right, now.variance * grown)) / (left + right - 2.0);
+        times * pooled.sqrt()
+    };
+    let (mut low, mut high) = (0.0, furthest.abs());
+    if needed(high) > high {
+        return None;
+    }
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if needed(middle) > middle {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(high)
 }
 
 /// The moments of `part`, whose variance is no less than that of its measurements.
@@ -261,10 +289,11 @@ mod tests {
             (-2.0 * (1.0 - radius).ln()).sqrt() * (angle * std::f64::consts::TAU).cos()
         };
         let rule = Rule { level: 1e-5, least: 3 };
+        let detectable = |series: &[Measured], after| detectable(series, after, rule, 1e3, |_| 1e-9);
         let mut found = 0;
         for _ in 0..400 {
             let noise = exact(&(0..30).map(|_| normal()).collect::<Vec<_>>());
-            let step = detectable(&noise, 6, rule).expect("enough points");
+            let step = detectable(&noise, 6).expect("enough points");
             let place = |(at, one): (usize, &Measured)| Measured {
                 value: one.value + if at < 24 { 0.0 } else { step },
                 ..*one
@@ -273,9 +302,9 @@ mod tests {
             found += u32::from(change_points(&moved, rule).iter().any(|change| change.index.abs_diff(24) <= 1));
         }
         assert!((120..=280).contains(&found), "{found} of 400");
-        assert_eq!(detectable(&exact(&[1.0; 8]), 6, rule), None);
+        assert_eq!(detectable(&exact(&[1.0; 8]), 6), None);
         let values = [1.0, 3.0, 2.0, 5.0, 4.0, 2.0, 1.0, 3.0];
-        let step = |scale: f64| detectable(&exact(&values.map(|value| value * scale)), 3, rule).expect("enough points");
+        let step = |scale: f64| detectable(&exact(&values.map(|value| value * scale)), 3).expect("enough points");
         assert!((step(10.0) / step(1.0) - 10.0).abs() < 1e-9, "{} {}", step(10.0), step(1.0));
     }
 
