@@ -1,6 +1,6 @@
 //! What stands behind a number and belongs to it: scale words, and a unit at once or behind adjectives.
 
-use super::units::{is_of_time, scale_of, unit_of, word};
+use super::units::{is_of_time, scale_of, unit_of, unit_of_two, word};
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -65,7 +65,12 @@ fn may_qualify(word: &str) -> bool {
 /// The unit behind a number, at once or behind adjectives, and its end in bytes.
 pub(super) fn unit(after: &str) -> Option<(Unit, usize)> {
     let mut known = true;
-    for (at, (word, end)) in words(after).take(BETWEEN + 1).enumerate() {
+    let mut words = words(after).take(BETWEEN + 1).enumerate().peekable();
+    while let Some((at, (word, end))) = words.next() {
+        let both = words.peek().and_then(|(_, (next, end))| Some((unit_of_two(word, next)?, *end)));
+        if both.is_some() {
+            return both;
+        }
         let is_long = word.chars().count() > 2;
         let fits = at == 0 || is_long && (known || !AMBIGUOUS.contains(&word));
         if let Some(unit) = unit_of(word).filter(|_| fits) {

@@ -33,6 +33,8 @@ pub(super) struct Quantity {
     /// Whether it names something, as `page 30` and `DOC-30` do, and counts nothing.
     pub is_label: bool,
     pub spelled: Spelled,
+    /// The digits of a whole number of [`LONG`] digits or more, which often names something: an order, an account.
+    long: Option<String>,
     /// Digits behind the decimal mark, and significant digits, for rounding.
     decimals: usize,
     pub significant: usize,
@@ -54,6 +56,9 @@ const RANGE: [&str; 14] = ["to", "-", "–", "and", "or", "bis", "und", "oder", 
 
 /// Marks between the sides of something.
 const BY: [&str; 3] = ["x", "X", "×"];
+
+/// The fewest digits of a long number.
+const LONG: usize = 10;
 
 /// The largest whole number that is as often a count of anything.
 pub(super) const COUNT: f64 = 12.0;
@@ -192,6 +197,9 @@ fn in_digits(text: &str) -> Vec<Quantity> {
                 && sign == Sign::None,
             is_label: unit.is_none() && (behind::labels(&text[..whole.start()]) || markers.contains(&whole.start())),
             spelled: Spelled::Digits,
+            long: (decimals == 0 && equal(factor, 1.0))
+                .then(|| digits.trim_start_matches('0').to_owned())
+                .filter(|digits| digits.len() >= LONG),
             decimals,
             significant: digits.trim_start_matches('0').trim_end_matches('0').len(),
             scale: factor,
@@ -371,6 +379,11 @@ impl Quantity {
             if !equal(ratio, 1.0) {
                 return any(&|value, other| equal(value / ratio, other));
             }
+        }
+        // Digit by digit, unless it may be rounded to thousands.
+        let other_digits = |(one, other): (&String, &String)| one != other && !one.ends_with("000");
+        if self.long.as_ref().zip(source.long.as_ref()).is_some_and(other_digits) {
+            return false;
         }
         let same_unit = self.unit.is_some() == source.unit.is_some();
         // `12 Mio.` is not `12 Mrd. €`.

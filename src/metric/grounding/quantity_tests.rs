@@ -125,6 +125,22 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("3-Monats-Frist", "3 Monate"),
         ("16-stellige Nummer", "16 Stellen"),
         ("10 ºC", "10 °C"),
+        ("1234567890", "1234567890"),
+        ("1,234,567,890 euros", "1234567890"),
+        ("1,400,000,000", "1,412,600,000"),
+        ("8,045,311,000 people", "8,045,311,447"),
+        ("4294967296 bytes", "4.294967296 GB"),
+        ("100 megabits", "100 Mbit"),
+        ("3 megagrams", "3 tonnes"),
+        ("2.4 gigahertz", "2400 MHz"),
+        ("2.4 GHz", "2400 mHz"),
+        ("500 MB", "500 mb"),
+        ("100 MBps", "100 MB/s"),
+        ("1 MPa", "10 bar"),
+        ("4.7 kΩ", "4700 ohms"),
+        ("45 US dollars", "$45"),
+        ("45 dollars", "45 Canadian dollars"),
+        ("CAD 45", "45 Canadian dollars"),
     ] {
         assert!(agrees(answer, source), "{answer} | {source}");
     }
@@ -208,6 +224,18 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("3-monatige Frist", "3 Wochen"),
         ("2-Jahres-Garantie", "2 Monate"),
         ("10 ºC", "8 ºC"),
+        ("1234567890", "1234567891"),
+        ("12345678901234567890", "12345678901234567891"),
+        ("0800123456789", "0800123456780"),
+        ("1,234,567,891 euros", "1,234,567,892 euros"),
+        ("100 megabytes", "100 megabits"),
+        ("100 kilobytes", "100 kilobits"),
+        ("100 milligrams", "100 megagrams"),
+        ("100 MBps", "100 Mbps"),
+        ("100 mPa", "100 MPa"),
+        ("100 mΩ", "100 MΩ"),
+        ("45 US dollars", "45 Canadian dollars"),
+        ("45 Australian dollars", "US$45"),
     ] {
         assert!(!agrees(answer, source), "{answer} | {source}");
     }

@@ -51,8 +51,8 @@ const UNITS: &[(&str, f64, &str)] = &[
     ("l", 1e-3, "ml, мл, ミリリットル"),
     ("s", 1.0, "s, sec, second, seconds, sekunde, sekunden, seconde, secondes, segundo, segundos, secondo, secondi"),
     ("s", 1.0, "seconden, sekund, sekunder, sekunda, sekundy, секунда, секунды, секунд, сек, saniye, 秒"),
-    ("s", 1e-6, "µs, μs, microsecond, microseconds"),
-    ("s", 1e-3, "ms, millisecond, milliseconds, мс"),
+    ("s", 1e-6, "µs, μs"),
+    ("s", 1e-3, "ms, мс"),
     ("s", 60.0, "min, mins, minute, minutes, minuten, minuto, minutos, minuti, minuut, minut, minuter, minutter"),
     ("s", 60.0, "minutt, minuta, minuty, минута, минуты, минут, мин, dakika, 分間, 分钟, 分鐘"),
     ("s", 3600.0, "h, hr, hrs, hour, hours, stunde, stunden, heure, heures, hora, horas, ora, ore, uur, uren, timme"),
@@ -70,23 +70,23 @@ const UNITS: &[(&str, f64, &str)] = &[
     ("month", 12.0, "year, years, jahr, jahre, jahren, ans, année, années, año, años, anno, anni, ano, anos, jaar"),
     ("month", 12.0, "jaren, år, lata, lat, год, года, лет, yıl, jahres, 年間, 年, 년"),
     ("V", 1.0, "v, volt, volts"),
-    ("V", 1e-3, "mv, millivolt, millivolts"),
-    ("V", 1e3, "kv, kilovolt, kilovolts"),
+    ("V", 1e-3, "mv"),
+    ("V", 1e3, "kv"),
     ("A", 1.0, "A, amp, amps, ampere, amperes"),
-    ("A", 1e-3, "ma, milliamp, milliamps, milliampere"),
+    ("A", 1e-3, "ma"),
     ("Ah", 1.0, "ah, a·h, a⋅h, a h"),
     ("Ah", 1e-3, "mah"),
     ("W", 1.0, "w, watt, watts"),
-    ("W", 1e-3, "mW, milliwatt, milliwatts"),
-    ("W", 1e3, "kw, kilowatt, kilowatts"),
-    ("W", 1e6, "MW, megawatt, megawatts"),
+    ("W", 1e-3, "mW"),
+    ("W", 1e3, "kw"),
+    ("W", 1e6, "MW"),
     ("Wh", 1.0, "wh, w·h, w⋅h, w h"),
     ("Wh", 1e3, "kwh, kw·h, kw⋅h, kw h"),
     ("Wh", 1e6, "MWh"),
     ("Wh", 1e-3, "mWh"),
     ("J", 1.0, "j, joule, joules"),
     ("J", 1e-3, "mJ"),
-    ("J", 1e3, "kj, kilojoule, kilojoules"),
+    ("J", 1e3, "kj"),
     ("J", 1e6, "MJ"),
     ("kcal", 1.0, "kcal"),
     ("N", 1.0, "n, newton, newtons"),
@@ -95,35 +95,42 @@ const UNITS: &[(&str, f64, &str)] = &[
     ("lm", 1.0, "lm, lumen, lumens"),
     ("rpm", 1.0, "rpm"),
     ("Ω", 1.0, "Ω, ω, ohm, ohms"),
+    ("Ω", 1e-3, "mΩ"),
+    ("Ω", 1e3, "kΩ, kω"),
+    ("Ω", 1e6, "MΩ, megohm, megohms"),
     ("Hz", 1.0, "hz, hertz"),
     ("Hz", 1e3, "khz"),
     ("Hz", 1e6, "mhz"),
     ("Hz", 1e9, "ghz"),
     ("Pa", 1e5, "bar"),
-    ("Pa", 1e2, "mbar, millibar"),
+    ("Pa", 1e2, "mbar"),
     ("Pa", 1.0, "pa, pascal"),
+    ("Pa", 1e-3, "mPa"),
     ("Pa", 1e2, "hpa"),
     ("Pa", 1e3, "kpa"),
     ("Pa", 1e6, "MPa, N/mm², N/mm2"),
     ("psi", 1.0, "psi"),
     ("°C", 1.0, "°c, ºc, celsius"),
     ("°F", 1.0, "°f, ºf, fahrenheit"),
+    ("byte", 1e3, "kBps, KBps"),
+    ("byte", 1e6, "MBps"),
+    ("byte", 1e9, "GBps"),
     ("bit", 1.0, "bit, bits, bps"),
     ("bit", 1e3, "kbit, kbps"),
     ("bit", 1e6, "mbit, mbps"),
     ("bit", 1e9, "gbit, gbps"),
     ("byte", 1.0, "byte, bytes"),
-    ("byte", 1e3, "kb, kilobyte, kilobytes"),
-    ("byte", 1e6, "mb, megabyte, megabytes"),
-    ("byte", 1e9, "gb, gigabyte, gigabytes"),
-    ("byte", 1e12, "tb, terabyte, terabytes"),
+    ("byte", 1e3, "kb"),
+    ("byte", 1e6, "mb"),
+    ("byte", 1e9, "gb"),
+    ("byte", 1e12, "tb"),
     ("$", 1.0, "$, dollar, dollars"),
-    ("US$", 1.0, "us$, usd"),
+    ("US$", 1.0, "us$, usd, us dollar, us dollars, american dollars"),
     ("HK$", 1.0, "hk$, hkd"),
     ("NZ$", 1.0, "nz$, nzd"),
     ("S$", 1.0, "s$, sgd"),
-    ("A$", 1.0, "a$, au$, aud"),
-    ("C$", 1.0, "c$, ca$, cad"),
+    ("A$", 1.0, "a$, au$, aud, australian dollar, australian dollars"),
+    ("C$", 1.0, "c$, ca$, cad, canadian dollar, canadian dollars"),
     ("BRL", 1.0, "r$, brl, reais"),
     ("¥", 1.0, "¥"),
     ("JPY", 1.0, "jpy, yen, 円"),
@@ -209,19 +216,39 @@ pub(super) fn unit_of(word: &str) -> Option<(&'static str, f64)> {
     };
     let found = known().or_else(compound).or_else(adjective).map(|(base, factor, _)| (*base, *factor));
     // `metro` alone is also a railway.
-    found.or_else(|| metric(&lower).filter(|_| lower != "metro"))
+    found.or_else(|| metric(&lower).filter(|_| lower != "metro")).or_else(|| multiple(&lower))
+}
+
+/// The unit of a spelling of two words: `Canadian dollars`.
+pub(super) fn unit_of_two(one: &str, other: &str) -> Option<(&'static str, f64)> {
+    let row = NAMES.get(&*format!("{one} {other}").to_lowercase())?;
+    Some((UNITS[*row].0, UNITS[*row].1))
+}
+
+/// Prefixes of multiples and parts.
+const PREFIXES: &[(f64, &str)] = &[
+    (1e-9, "nano"),
+    (1e-6, "micro, mikro"),
+    (1e-3, "mili, milli"),
+    (1e-2, "centi, zenti"),
+    (1e-1, "deci, dezi"),
+    (1e2, "hecto, hekto"),
+    (1e3, "kilo, quilo, chilo"),
+    (1e6, "mega"),
+    (1e9, "giga"),
+    (1e12, "tera"),
+];
+
+/// The unit of a word with such a prefix: `megabits`.
+fn multiple(lower: &str) -> Option<(&'static str, f64)> {
+    let (factor, length) = beginning(PREFIXES, lower)?;
+    let (base, own, _) = UNITS[*NAMES.get(&lower[length..]).filter(|_| lower.len() > length + 2)?];
+    Some((base, factor * own))
 }
 
 /// The unit of a word for a metre, a gram or a litre, and their parts, in languages of Latin letters; or for a square or cube
 /// of a metre in those that name it behind: `mètres carrés`.
 fn metric(lower: &str) -> Option<(&'static str, f64)> {
-    const PREFIXES: &[(f64, &str)] = &[
-        (1e-6, "micro, mikro"),
-        (1e-3, "mili, milli"),
-        (1e-2, "centi, zenti"),
-        (1e-1, "deci, dezi"),
-        (1e3, "kilo, quilo, chilo"),
-    ];
     const BASES: [&str; 6] = ["gramm", "gram", "meter", "metr", "liter", "litr"];
     const ENDINGS: [&str; 10] = ["", "e", "es", "n", "o", "os", "a", "as", "i", "s"];
     let plain = unmarked(lower);
