@@ -7,6 +7,7 @@
 
 mod value;
 
+use super::grounding::is_another_unit;
 use crate::trace::normalise::{EMPHASIS, normalise};
 use crate::trace::text::{CURRENCY_CODES, is_currency};
 use std::borrow::Cow;
@@ -110,6 +111,7 @@ fn thousands_length(letters: &[char], at: usize) -> usize {
 fn has_tokens(text: &str, part: &str) -> bool {
     let code = (starts_with_code(part), ends_with_code(part));
     let (text, part) = (tokens(text, false), tokens(part, true));
+    let unit = unit_at_end(&part);
     let letter = |at: usize| match text.get(at) {
         Some(Token::Letter(letter)) => Some(*letter),
         _ => None,
@@ -121,11 +123,30 @@ fn has_tokens(text: &str, part: &str) -> bool {
         let after = letter(end).filter(|letter| is_of_word(*letter));
         // `ESP32s` are several of `ESP32`.
         let several = after == Some('s') && !letter(end + 1).is_some_and(is_of_word);
+        let continues = unit.as_ref().is_some_and(|unit| {
+            let more = (end..).map_while(letter).take_while(|letter| letter.is_alphabetic());
+            let word: String = unit.chars().chain(more).collect();
+            let number = text.get(end - unit.chars().count() - 1);
+            let worded = matches!(number, Some(Token::Number { scale: Scale::Worded, .. }));
+            word != *unit && !worded && is_another_unit(unit, &word)
+        });
         let lettered = matches!(text.get(end - 1), Some(Token::Number { scale: Scale::Lettered, .. }));
-        !(lettered || code.0 && before.is_some_and(joined) || code.1 && after.is_some() && !several)
+        !(continues || lettered || code.0 && before.is_some_and(joined) || code.1 && after.is_some() && !several)
     };
     let places = text.windows(part.len().max(1)).enumerate().filter(|(_, window)| *window == part.as_slice());
     places.map(|(start, _)| start).any(whole)
+}
+
+/// The letters that a text ends with behind a number: the `m` of `5 m`.
+fn unit_at_end(tokens: &[Token]) -> Option<String> {
+    let letter = |token: &Token| match token {
+        Token::Letter(letter) => Some(*letter).filter(|letter| letter.is_alphabetic()),
+        Token::Number { .. } => None,
+    };
+    let length = tokens.iter().rev().map_while(letter).count();
+    let (before, unit) = tokens.split_at(tokens.len() - length);
+    let number = matches!(before.last(), Some(Token::Number { .. }));
+    number.then(|| unit.iter().filter_map(letter).collect()).filter(|unit: &String| !unit.is_empty())
 }
 
 /// Whether a normalised text begins with a word that has a digit after a letter, such as `a-1042`.
