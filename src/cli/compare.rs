@@ -340,7 +340,7 @@ pub(super) fn possible(base: &Summary, comparing: &Comparing, live: bool) -> Res
     as_saved(base, comparing)?;
     let cases: BTreeSet<(&str, &str)> =
         base.cases.iter().filter(|case| case.trials > 0).map(|case| (&*case.scenario, &*case.case)).collect();
-    let fewest = base.cases.iter().map(|case| case.trials).filter(|trials| *trials > 0).min().unwrap_or(0);
+    let fewest = base.cases.iter().map(|case| case.graded().1).filter(|trials| *trials > 0).min().unwrap_or(0);
     match comparing.fail_on {
         Some(FailOn::Regression) if (cases.len() as u64) < fewest_cases(ALPHA) => Err(Problem::Words(format!(
             "--fail-on regression: the baseline {} has {}, and fewer than {} can show no regression",

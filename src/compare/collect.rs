@@ -3,13 +3,14 @@
 use super::RepetitionCounts;
 use super::inputs::{copies, digest, digests};
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
+use crate::metric::case_pass_rate;
 use crate::metric::turns::turns;
 use crate::metric::{Group, Metric, Observation, Outcome};
 use crate::plan::{Plan, PlannedScenario};
 use crate::scenario::{Criterion, Target, parse_target};
 use crate::stats::quantile::median;
 use crate::trace::normalise::same_question;
-use crate::trace::{Arm, Mode, Trace, What};
+use crate::trace::{Arm, Mode, Trace, TrialEnd, What};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,9 +60,9 @@ struct Asked<'p> {
 #[derive(Default)]
 struct Case {
     figures: CaseFigures,
-    /// Trials by their place in the plan.
+    /// Trials of which something says whether they met what the case expects, by their place in the plan.
     trials: BTreeMap<usize, TrialOutcome>,
-    /// Trials of which nothing says whether they met what the case expects.
+    /// Trials that ended in an error which says nothing about the agent.
     not_measured: u64,
     /// The planned repetitions.
     planned: Vec<u32>,
@@ -160,12 +161,15 @@ impl<'p> Collector<'p> {
         if trial.lane.arm != Arm::Main {
             return;
         }
-        if let Some(passed) = seen.passed {
+        if matches!(trace.end, TrialEnd::Error(_)) {
+            case.not_measured += 1;
+            return;
+        }
+        case.figures.trials += 1;
+        if let Some(passed) = seen.passed.filter(|_| case_pass_rate::is_unit(self.plan, &trial, trace.evidence.mode)) {
             let why = if passed { String::new() } else { seen.why.clone() };
             let outcome = TrialOutcome { id: trial.id.clone(), repetition: trial.lane.repetition, passed, why };
             case.trials.insert(place, outcome);
-        } else {
-            case.not_measured += 1;
         }
         let usage = case.figures.usage.get_or_insert_default();
         usage.add_calls(trace, seen.cost);
@@ -216,7 +220,6 @@ impl<'p> Collector<'p> {
                 }
             }
             figures.trials_run = case.trials.into_values().collect();
-            figures.trials = figures.trials_run.len() as u64;
             figures.passed = figures.trials_run.iter().filter(|trial| trial.passed).count() as u64;
             let needed = case.planned.iter().filter(|repetition| passes.is_none_or(|last| **repetition <= last));
             figures.errors = (needed.count() as u64).saturating_sub(figures.trials + case.not_measured);

@@ -108,3 +108,38 @@ fn the_last_row_is_on_all_cases_and_a_proxy_is_marked() {
     assert_eq!(summary.criteria[1].key, CASES);
     assert_eq!(summary.errors(), 1, "nothing was added");
 }
+
+#[test]
+fn conversations_without_a_grade_count_with_their_times_and_neither_pass_nor_fail() {
+    let mut plan = plan("[{case: one, ask: q}, {case: two, ask: r}]", "[]", 2);
+    plan.mode = Some(Mode::Imported);
+    let summary = |plan: &crate::plan::Plan, passed: [Option<bool>; 4]| {
+        let mut collector = Collector::new(plan, |_| None);
+        for (place, passed) in passed.into_iter().enumerate() {
+            let mut trace = good(plan, place);
+            (trace.evidence.mode, trace.absent) = (Mode::Imported, Some([].into()));
+            let (units, not_offered) = (Vec::new(), Vec::new());
+            let seen = TrialFigures { passed, why: String::new(), cost: None, units, not_offered };
+            collector.add(&trace, &seen);
+        }
+        collector.finish("log", None, "")
+    };
+    let figures = |summary: &Summary| -> Vec<(u64, u64, (u64, u64), usize)> {
+        summary.cases.iter().map(|case| (case.trials, case.errors, case.graded(), case.times.len())).collect()
+    };
+    let none = summary(&plan, [Some(true); 4]);
+    assert_eq!(figures(&none), [(2, 0, (0, 0), 2), (2, 0, (0, 0), 2)], "an answer alone is no pass");
+    let found = super::super::compare(&none, &none, 0.02).expect("comparable");
+    assert_eq!((found.a.trials, found.cases, found.rows[0].cases, found.rows[1].cases), (4, 2, 0, 2));
+    let first = plan.trials.at(0).expect("a trial").id;
+    plan.rewards.insert(first, 1.0);
+    let one = summary(&plan, [Some(true), None, None, None]);
+    assert_eq!(figures(&one), [(2, 0, (1, 1), 2), (2, 0, (0, 0), 2)]);
+    let slower = |side: &Summary| {
+        let mut side = side.clone();
+        side.cases.iter_mut().flat_map(|case| case.times.values_mut()).flatten().for_each(|time| *time *= 9);
+        side
+    };
+    let found = super::super::compare(&one, &slower(&one), 0.02).expect("comparable");
+    assert_eq!((found.rows[1].worse, found.rows[2].worse, found.dropped), (2, 2, 0));
+}

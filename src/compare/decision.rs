@@ -150,9 +150,12 @@ pub(super) fn conclusion(found: &Comparison) -> String {
         let open = found.rows.iter().find(|row| row.gated && row.finding == Finding::Undecided);
         open.map(|row| format!("; in {} {}", row.key, seen(row)))
     } else {
-        found.rows.iter().find(|row| row.key == CASES).map(|row| format!("; {}", seen(row)))
+        found.rows.iter().find(|row| row.key == CASES && row.cases > 0).map(|row| format!("; {}", seen(row)))
     };
-    let mut changed = changed(&found.flips, &found.changes, names);
+    let mut changed = match found.paired.as_slice() {
+        [] => "of no case is it known on both sides whether it passes".to_owned(),
+        _ => changed(&found.flips, &found.changes, names),
+    };
     if !found.flips.is_empty() && found.rows.iter().any(|row| row.key == CASES && !row.gated) {
         changed.push_str(" (whether whole cases pass is not required)");
     }
@@ -169,7 +172,7 @@ fn spent(taken: &[Figure], [a, b]: [&str; 2]) -> String {
         gap if gap.abs() <= 1e-12 * a.abs().max(b.abs()) => None,
         gap if a > 0.0 => Some(format!(
             "{} % {}",
-            points((gap / a).abs()).trim_start_matches('+'),
+            points((gap / a).abs()).replace('+', ""),
             if gap > 0.0 { more } else { less }
         )),
         _ => Some(more.to_owned()),
@@ -197,8 +200,9 @@ fn spent(taken: &[Figure], [a, b]: [&str; 2]) -> String {
         said.push("cost not known".to_owned());
     }
     let times = taken.iter().filter(|row| row.unit == Unit::Seconds);
-    let times: Vec<_> = times.filter_map(|row| Some((row, of(row).filter(|(a, _)| *a > 0.0)?))).collect();
-    let most = |(_, (a, b)): &&(&Figure, (f64, f64))| (b / a).ln().abs();
+    let times: Vec<_> = times.filter_map(|row| Some((row, of(row)?))).collect();
+    // A time of 0 has no logarithm: the clock's own step stands for it.
+    let most = |(_, (a, b)): &&(&Figure, (f64, f64))| (b.max(1e-6) / a.max(1e-6)).ln().abs();
     if let Some((row, (before, after))) = times.iter().max_by(|one, other| most(one).total_cmp(&most(other))) {
         let more = if times.len() > 1 { format!(", the most of {}", times.len()) } else { String::new() };
         said.push(match share((*before, *after), "slower", "faster") {
@@ -233,6 +237,9 @@ mod tests {
         assert_eq!(spent(&taken, ["guarded", "plain"]), said);
         let same = [figure("input tokens", Unit::Number, 5.0, 5.0), figure("cost", Unit::Dollars, 2.0, 1.0)];
         assert_eq!(spent(&same, ["a", "b"]), "; the same input tokens, cost 50.0 % lower, turn p95 not known");
+        let time = |a, b| spent(&[figure("turn p95", Unit::Seconds, a, b)], ["a", "b"]);
+        assert_eq!(time(0.0, 0.0), "; cost not known, turn p95 the same");
+        assert_eq!(time(1.0, 900.0), "; cost not known, turn p95 1.00 s in a, 900.00 s in b (> 9999 % slower)");
     }
 
     #[test]

@@ -108,10 +108,10 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
         for (a, b) in &pair.rows {
             let paired = a.paired(b, CASES);
             let ((mut passed_a, mut trials_a), (mut passed_b, mut trials_b)) = (paired.a, paired.b);
-            let all = [(a.passed, a.trials), (b.passed, b.trials)];
+            let all = [a.graded(), b.graded()];
             let both = ([paired.a, paired.b] != all && trials_a > 0).then_some((paired.a.into(), paired.b.into()));
             // An unpaired repetition counts if it ends a clean record.
-            let clean = |case: &CaseFigures| case.trials > 0 && case.passed == case.trials;
+            let clean = |case: &CaseFigures| case.passed > 0 && case.passed == case.graded().1;
             if trials_a == 0 || passed_a == passed_b && clean(a) != clean(b) {
                 [(passed_a, trials_a), (passed_b, trials_b)] = all;
             }
@@ -147,8 +147,8 @@ fn flip(pair: &Pair<'_>, (a, b): (&CaseFigures, &CaseFigures), worse: bool) -> F
         case: format!("{}/{}", pair.scenario, pair.case),
         variant_a: a.variant.clone(),
         variant_b: b.variant.clone(),
-        a: (a.passed, a.trials).into(),
-        b: (b.passed, b.trials).into(),
+        a: a.graded().into(),
+        b: b.graded().into(),
         both_a: None,
         both_b: None,
         worse,

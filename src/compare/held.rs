@@ -45,8 +45,8 @@ struct Group {
 impl Group {
     fn add(&mut self, a: &CaseFigures, b: &CaseFigures) {
         self.cases += 1;
-        self.a = (self.a.0 + a.passed, self.a.1 + a.trials);
-        self.b = (self.b.0 + b.passed, self.b.1 + b.trials);
+        let sum = |(passed, trials): (u64, u64), one: (u64, u64)| (passed + one.0, trials + one.1);
+        (self.a, self.b) = (sum(self.a, a.graded()), sum(self.b, b.graded()));
     }
 
     fn words(&self) -> String {

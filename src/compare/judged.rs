@@ -9,6 +9,7 @@ use super::{ComparedCriterion, Finding, Scale, Span, TIME_MARGIN, held, rates, s
 use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
 use crate::stats::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels};
+use crate::trace::Mode;
 use crate::trace::text::count;
 use std::collections::BTreeMap;
 
@@ -64,7 +65,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
     let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());
     let pairs = if held::is_held(pairs) { &[] } else { &pairs[..] };
     rows.push(time_row(pairs, timed, notes));
-    let tail = tail::tail(pairs);
+    let tail = tail::tail(pairs, b.modes().contains(&*Mode::Imported.to_string()));
     rows.push(Tested { row: tail.row(trial_seed(seed, tail::TURN_TIME_P95)), of: Of::Tail(tail) });
     rows
 }

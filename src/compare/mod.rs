@@ -157,7 +157,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
         flips,
         changes,
         live: a.modes().contains(LIVE),
-        repetitions: compared().map(|(a, b)| a.trials.min(b.trials)).min().unwrap_or(0),
+        repetitions: compared().map(|(a, b)| a.graded().1.min(b.graded().1)).filter(|one| *one > 0).min().unwrap_or(0),
         paired: flips::paired(&pairing.pairs),
         taken: taken::taken(a, b, &pairing.pairs),
         conclusion: first,
@@ -220,16 +220,17 @@ fn side(summary: &Summary) -> Side {
     }
 }
 
-/// The first eight bytes of SHA-256 over both sides' figures.
+/// The first eight bytes of SHA-256 over both sides' figures, whichever is named first.
 fn seed(a: &Summary, b: &Summary) -> u64 {
-    let mut hash = Sha256::new();
-    for side in [a, b] {
+    let figures = |side: &Summary| {
         // What is drawn is of rates: a baseline that kept no tokens and times is drawn alike.
         let mut rates: Vec<CaseFigures> =
             side.cases.iter().map(|case| CaseFigures { usage: None, ..case.clone() }).collect();
         rates.sort_by(|a, b| (&a.scenario, &a.case, &a.variant).cmp(&(&b.scenario, &b.case, &b.variant)));
         // Figures are numbers and strings, so serialisation cannot fail.
-        hash.update(serde_json::to_vec(&rates).unwrap_or_default());
-    }
-    hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+        serde_json::to_vec(&rates).unwrap_or_default()
+    };
+    let mut sides = [figures(a), figures(b)];
+    sides.sort();
+    Sha256::digest(sides.concat()).iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }

@@ -139,7 +139,7 @@ pub(super) fn seen(row: &ComparedCriterion) -> String {
                 fewest(row)
             )
         }
-        None if row.scale == Scale::Time => "no case shows how much times vary".into(),
+        None if row.scale == Scale::Time => "what slowdown would have been seen is not known".into(),
         None => "so few cases can hardly show a difference".into(),
     }
 }
@@ -213,7 +213,7 @@ pub(super) fn dropped(pairing: &Pairing<'_>, names: [&str; 2]) -> Vec<String> {
         let cases = count(pairing.only_a.len() as u64, "case", "cases");
         said.push(format!("{} lacks {cases} of {}: {}", names[1], names[0], listed(&pairing.only_a, NAMED)));
     }
-    let empty = |of: &super::CaseFigures, other: &super::CaseFigures| of.trials == 0 && other.trials > 0;
+    let empty = |of: &super::CaseFigures, other: &super::CaseFigures| of.lacks_results_of(other);
     for (of, side) in names.into_iter().enumerate() {
         let (mut whole, mut in_part) = (Vec::new(), Vec::new());
         for pair in &pairing.pairs {
@@ -244,7 +244,7 @@ pub(super) fn dropped(pairing: &Pairing<'_>, names: [&str; 2]) -> Vec<String> {
 /// Number of cases of A, or of variants of a case, that B lacks or did not measure. Those in ERROR count as errors.
 pub(super) fn lacking(pairing: &Pairing<'_>) -> u64 {
     let rows = pairing.pairs.iter().flat_map(|pair| &pair.rows);
-    let unmeasured = rows.filter(|(a, b)| a.trials > 0 && b.trials == 0 && b.errors == 0).count();
+    let unmeasured = rows.filter(|(a, b)| b.lacks_results_of(a) && b.errors == 0).count();
     (pairing.only_a.len() + unmeasured) as u64
 }
 

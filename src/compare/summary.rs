@@ -132,7 +132,7 @@ pub(crate) struct CaseFigures {
     pub variant: String,
     /// Trials that could be run.
     pub trials: u64,
-    /// Trials among them that met everything the case expects.
+    /// Trials among them that met everything the case expects; [`CaseFigures::graded`] has the number of which it is known.
     pub passed: u64,
     /// Planned trials that could not be run.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -163,7 +163,7 @@ pub(crate) struct CaseFigures {
     /// suite alone (see [`crate::plan::Plan::first_alike`]).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub copy_of: String,
-    /// The trials one by one, in plan order; a baseline file holds none.
+    /// The trials of which it is known whether they passed, in plan order; a baseline file holds none.
     #[serde(skip)]
     pub trials_run: Vec<TrialOutcome>,
     /// Their usage; `None` in a baseline file of an older build.
@@ -214,6 +214,17 @@ pub(super) struct Paired {
 }
 
 impl CaseFigures {
+    /// Trials that passed, and trials of which it is known.
+    pub(crate) fn graded(&self) -> (u64, u64) {
+        (self.passed, self.units.get(CASES).map_or(0, |one| one.n.min(self.trials)))
+    }
+
+    /// Whether `other` has results of a kind that this has none of: grades, or any units and times.
+    pub(super) fn lacks_results_of(&self, other: &Self) -> bool {
+        let any = |one: &Self| !one.times.is_empty() || one.units.values().any(|units| units.n > 0);
+        self.graded().1 == 0 && other.graded().1 > 0 || !any(self) && any(other)
+    }
+
     /// Whether the times of its queries were recorded, as far as is known.
     pub(super) fn is_timed(&self) -> bool {
         self.usage.as_ref().is_none_or(Usage::is_timed)

@@ -1,8 +1,8 @@
 //! The slow tail of turn times on both sides: the time that 95 of 100 turns do not exceed.
 //!
 //! The row on the median case does not cover it: a fifth of the cases may take ten times as long while the median
-//! stays. A difference is tested by exchanging the two sides of whole cases at random: under equal behaviours every
-//! exchange is equally likely. "Not worse" is reported only where order statistics support it, with the turns of a
+//! stays. A difference is tested by exchanging the two sides of whole cases, in every way or in random ones: under equal
+//! behaviours every exchange is equally likely. "Not worse" is reported only where order statistics support it, with the turns of a
 //! case as one cluster: the upper bound on B's quantile must be within the margin of the lower bound on A's, each
 //! with a quarter of 5 %. Unanswered turns count as slower than any other.
 
@@ -10,8 +10,8 @@ use super::pairing::Pair;
 use super::sentences::{change, p_value};
 use super::summary::CaseFigures;
 use super::{ComparedCriterion, Finding, Scale};
-use crate::stats::percent::percent;
-use crate::stats::quantile::{Bounded, nearest_rank, quantile_in_clusters, rank};
+use crate::stats::percent::{MOST_CHANGE, percent};
+use crate::stats::quantile::{Bounded, Sizes, nearest_rank, quantile_in_clusters, rank};
 use crate::trace::text::count;
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
@@ -29,17 +29,19 @@ const LOOKS: usize = 20_000_000;
 /// The turn times of both sides over the cases that they share.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Tail {
-    /// Microseconds of all turns of each case under A, and under B.
-    cases: Vec<(Vec<u64>, Vec<u64>)>,
+    /// Microseconds of all turns of each case under A, and under B, each ascending.
+    cases: Vec<Times>,
+    /// Whether the cases are of logs, whose numbers of turns nobody planned.
+    logged: bool,
     /// Whether a case ran more often on one side.
     uneven: bool,
     /// Whether a side has no times because an older build saved it.
     not_kept: bool,
 }
 
-/// Pairs the times of all turns.
-pub(super) fn tail(pairs: &[Pair<'_>]) -> Tail {
-    let mut found = Tail::default();
+/// Pairs the times of all turns; `logged` if they are of logs.
+pub(super) fn tail(pairs: &[Pair<'_>], logged: bool) -> Tail {
+    let mut found = Tail { logged, ..Tail::default() };
     for pair in pairs {
         let run: Vec<_> = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0).collect();
         let kept: Option<Vec<Times>> = run.iter().map(|(a, b)| a.paired_times(b)).collect();
@@ -51,21 +53,21 @@ pub(super) fn tail(pairs: &[Pair<'_>]) -> Tail {
             continue;
         }
         let (ours, theirs): (Vec<_>, Vec<_>) = kept.into_iter().unzip();
-        let (ours, theirs) = (ours.concat(), theirs.concat());
+        let (ours, theirs) = (sorted(ours), sorted(theirs));
         let unpaired = |(a, b): &&(&CaseFigures, &CaseFigures)| a.times.is_empty() || b.times.is_empty();
         found.uneven |= run.iter().copied().filter(unpaired).any(|(a, b)| a.trials != b.trials);
         found.cases.push((ours, theirs));
     }
-    // Exchanges are drawn for the cases in this order, which must not be that of the lines of a log.
-    found.cases.sort_by_cached_key(|(a, b)| [a, b].map(|times| sorted(times)));
+    // Exchanges are drawn for the cases in this order: neither that of the lines of a log nor the names of the sides count.
+    found.cases.sort_by_cached_key(|(a, b)| (a.min(b).clone(), a.max(b).clone()));
     if found.not_kept {
         found = Tail { not_kept: true, ..Tail::default() };
     }
     found
 }
 
-fn sorted(times: &[u64]) -> Vec<u64> {
-    let mut sorted = times.to_vec();
+fn sorted(times: Vec<Vec<u64>>) -> Vec<u64> {
+    let mut sorted = times.concat();
     sorted.sort_unstable();
     sorted
 }
@@ -73,6 +75,11 @@ fn sorted(times: &[u64]) -> Vec<u64> {
 /// A time of microseconds in seconds; `None` for a turn without an answer.
 fn seconds(us: u64) -> Option<f64> {
     (us != u64::MAX).then_some(us as f64 / 1e6)
+}
+
+/// By what share B's time is longer. Of a time of 0, the clock's own step stands for it.
+fn longer(a: u64, b: u64) -> f64 {
+    b.max(1) as f64 / a.max(1) as f64 - 1.0
 }
 
 fn words(us: u64) -> String {
@@ -89,14 +96,15 @@ impl Tail {
     }
 
     fn bounded(&self, of: fn(&Times) -> &Vec<u64>) -> Option<Bounded> {
-        quantile_in_clusters(self.side(of), Q, ALPHA / 4.0)
+        let sizes = if self.logged { Sizes::Observed } else { Sizes::Planned };
+        quantile_in_clusters(self.side(of), sizes, Q, ALPHA / 4.0)
     }
 
-    /// The two-sided p-value of the log ratio of the two quantiles, over exchanges of the sides of whole cases; `None`
-    /// where nothing changed, or a case ran more often on one side.
-    fn exchanged(&self, seed: u64) -> Option<f64> {
-        let changed: Vec<&(Vec<u64>, Vec<u64>)> = self.cases.iter().filter(|(a, b)| a != b).collect();
-        if changed.is_empty() || self.uneven {
+    /// The two-sided p-value of the log ratio of the two quantiles, over exchanges of the sides of whole cases, and whether
+    /// these are all that there are; `None` where nothing changed, or a case ran more often on one side.
+    fn exchanged(&self, seed: u64) -> Option<(f64, bool)> {
+        let changed = self.cases.iter().filter(|(a, b)| a != b).count();
+        if changed == 0 || self.uneven {
             return None;
         }
         let turns: usize = self.cases.iter().map(|(a, b)| a.len() + b.len()).sum();
@@ -105,34 +113,45 @@ impl Tail {
             Some((*times.select_nth_unstable(place).1 as f64).max(1.0).ln())
         };
         let (mut ours, mut theirs) = (Vec::with_capacity(turns), Vec::with_capacity(turns));
-        let mut size = |exchange: &mut dyn FnMut() -> bool| {
+        let mut size = |exchange: &mut dyn FnMut(&Times) -> bool| {
             ours.clear();
             theirs.clear();
-            for (a, b) in &self.cases {
-                let (a, b) = if exchange() { (b, a) } else { (a, b) };
+            for case in &self.cases {
+                let (a, b) = if case.0 != case.1 && exchange(case) { (&case.1, &case.0) } else { (&case.0, &case.1) };
                 ours.extend(a);
                 theirs.extend(b);
             }
             Some((log(&mut theirs)? - log(&mut ours)?).abs())
         };
-        let seen = size(&mut || false)? - 1e-12;
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let seen = size(&mut |_| false)? - 1e-12;
         let draws = DRAWS.min(LOOKS / turns.max(1)).max(199);
+        let all = 1_usize.checked_shl(changed as u32).filter(|all| *all <= draws);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut hits = 0_usize;
-        for _ in 0..draws {
-            hits += usize::from(size(&mut || rng.random_bool(0.5))? >= seen);
+        for pattern in 0..all.unwrap_or(draws) {
+            let mut place = 0;
+            let mut drawn = || match all {
+                Some(_) => {
+                    place += 1;
+                    pattern >> (place - 1) & 1 == 1
+                }
+                None => rng.random_bool(0.5),
+            };
+            // Which side the smaller times are on, whichever side they were seen on.
+            hits += usize::from(size(&mut |(a, b)| drawn() != (a > b))? >= seen);
         }
-        Some((hits + 1) as f64 / (draws + 1) as f64)
+        Some(all.map_or_else(|| ((hits + 1) as f64 / (draws + 1) as f64, false), |all| (hits as f64 / all as f64, true)))
     }
 
     /// The row before correction. It gates nothing.
     pub(super) fn row(&self, seed: u64) -> ComparedCriterion {
         let (a, b) = (self.bounded(|case| &case.0), self.bounded(|case| &case.1));
         let value = |bounded: Option<Bounded>| bounded.and_then(|bounded| seconds(bounded.value));
-        let p = self.exchanged(seed);
+        let (p, all) = self.exchanged(seed).unzip();
+        let answered = |us: Option<u64>| us.filter(|us| *us != u64::MAX);
+        let most = |a: Option<u64>, b: Option<u64>| answered(a).zip(answered(b)).map(|(a, b)| longer(a, b).min(MOST_CHANGE));
         let changed = |which: fn(&u64, &u64) -> bool| {
-            let quantile = |times: &[u64]| nearest_rank(&sorted(times), Q);
-            let each = self.cases.iter().filter_map(|(a, b)| quantile(a).zip(quantile(b)));
+            let each = self.cases.iter().filter_map(|(a, b)| nearest_rank(a, Q).zip(nearest_rank(b, Q)));
             each.filter(|(a, b)| which(a, b)).count() as u64
         };
         ComparedCriterion {
@@ -146,9 +165,13 @@ impl Tail {
             b: value(b),
             units_a: (0, self.cases.iter().map(|case| case.0.len() as u64).sum()).into(),
             units_b: (0, self.cases.iter().map(|case| case.1.len() as u64).sum()).into(),
-            difference: value(a).zip(value(b)).map(|(a, b)| b / a.max(1e-6) - 1.0),
-            least: a.zip(b).and_then(|(a, b)| Some(1.0 - seconds(b.upper?)? / seconds(a.lower?)?.max(1e-6))),
-            method: p.map_or_else(String::new, |_| "exchange of sides by case, drawn".into()),
+            difference: most(a.map(|a| a.value), b.map(|b| b.value)),
+            least: most(a.and_then(|a| a.lower), b.and_then(|b| b.upper)).map(|most| -most),
+            method: match all {
+                None => String::new(),
+                Some(true) => "exact exchange of sides by case".into(),
+                Some(false) => "exchange of sides by case, drawn".into(),
+            },
             p,
             better: changed(|a, b| b < a),
             worse: changed(|a, b| b > a),
@@ -174,7 +197,7 @@ impl Tail {
         let slack = margin + 1e-12;
         let sure = row.p_adjusted.is_some_and(|p| p <= ALPHA);
         // A turn without an answer is longer than any limit.
-        let ratio = b.value.max(1) as f64 / a.value.max(1) as f64 - 1.0;
+        let ratio = longer(a.value, b.value);
         row.finding = if sure && ratio > slack {
             Finding::Worse
         } else if sure && ratio < -slack {
@@ -189,7 +212,7 @@ impl Tail {
 
     fn sentence(&self, row: &ComparedCriterion, (a, b): (Bounded, Bounded), margin: f64) -> String {
         let limit = if a.value == u64::MAX { b.value } else { a.value };
-        let longer = |times: Vec<(u64, u32)>| {
+        let beyond = |times: Vec<(u64, u32)>| {
             percent(times.iter().filter(|(us, _)| *us > limit).count() as f64 / times.len().max(1) as f64)
         };
         let p = row.p_adjusted.map_or_else(String::new, |p| format!(", {} (for information)", p_value(p)));
@@ -201,8 +224,8 @@ impl Tail {
                 "p95 of all turns: {} to {}{change}{p}; {} and then {} of the turns take longer than {}",
                 words(a.value),
                 words(b.value),
-                longer(self.side(|case| &case.0)),
-                longer(self.side(|case| &case.1)),
+                beyond(self.side(|case| &case.0)),
+                beyond(self.side(|case| &case.1)),
                 words(limit)
             )
         };
@@ -244,7 +267,7 @@ mod tests {
     }
 
     fn row(a: &super::super::Summary, b: &super::super::Summary) -> ComparedCriterion {
-        let tail = tail(&pair(a, b).pairs);
+        let tail = tail(&pair(a, b).pairs, false);
         let mut row = tail.row(7);
         row.p_adjusted = row.p;
         tail.conclude(&mut row, 0.10);
@@ -293,7 +316,7 @@ mod tests {
                 run
             };
             let (a, same, grown) = (drawn(0.05), drawn(0.05), drawn(0.25));
-            alarms += u32::from(tail(&pair(&a, &same).pairs).exchanged(seed).is_some_and(|p| p <= 0.05));
+            alarms += u32::from(tail(&pair(&a, &same).pairs, false).exchanged(seed).is_some_and(|(p, _)| p <= 0.05));
             not_worse += u32::from(row(&a, &grown).finding == Finding::NotWorse);
         }
         assert!(alarms <= 8, "{alarms} of 60");
@@ -310,6 +333,39 @@ mod tests {
         };
         let p = |by: usize, other: usize| row(&turned(&a, by), &turned(&b, other)).p.expect("a change");
         assert!([(3, 0), (0, 11), (5, 30)].into_iter().all(|(by, other)| p(by, other).total_cmp(&p(0, 0)).is_eq()));
+    }
+
+    #[test]
+    fn p_does_not_depend_on_which_side_is_named_first_and_that_of_few_cases_is_exact() {
+        let mixed = |cases: usize, slow: usize| {
+            let mut run = run(cases, slow);
+            run.cases.iter_mut().step_by(2).for_each(|case| case.usage.as_mut().expect("kept").turns_us[0] += 700_000);
+            run
+        };
+        for cases in [7, 10, 25, 40] {
+            let (a, b) = (run(cases, cases / 8), mixed(cases, cases / 4));
+            let (there, back) = (row(&a, &b), row(&b, &a));
+            assert_eq!((there.p, &there.method), (back.p, &back.method), "{cases} cases");
+            assert_eq!(there.method.starts_with("exact"), cases <= 10, "{}", there.method);
+        }
+        // The p95 of six turns is the longest of them.
+        let (a, b) = (run(6, 0), run(6, 1));
+        assert_eq!(row(&a, &b).p, Some(1.0), "one changed case: either side may have it");
+        let both = row(&run(6, 0), &mixed(6, 0));
+        assert_eq!(both.p, Some(0.25), "all three changed cases on one side, of 2^3 exchanges");
+    }
+
+    #[test]
+    fn times_of_0_do_not_differ_and_no_difference_is_beyond_the_largest_that_is_said() {
+        let of = |us: u64| {
+            let mut run = run(3, 0);
+            run.cases.iter_mut().for_each(|case| case.usage.as_mut().expect("kept").turns_us = vec![us]);
+            run
+        };
+        assert_eq!(row(&of(0), &of(0)).difference, Some(0.0));
+        let found = row(&of(1_000_000), &of(900_000_000));
+        assert_eq!(found.difference, Some(MOST_CHANGE));
+        assert!(found.sentence.contains(", > +9999 %, "), "{}", found.sentence);
     }
 
     #[test]

@@ -3,14 +3,13 @@
 use super::pairing::Pair;
 use super::rates::{POWER, variance};
 use super::summary::CaseFigures;
+use crate::stats::percent::MOST_CHANGE;
 use crate::stats::power::smallest_visible_shift;
 use crate::stats::quantile;
 use crate::stats::signed_rank::{hodges_lehmann, shift_p};
 
 /// How many times as slow a turn without an answer counts, as a logarithm: more than any two answers differ.
 const NO_ANSWER: f64 = 13.8;
-/// The largest change that is shown, as a share: what is beyond it comes of turns without an answer.
-const MOST: f64 = 99.99;
 
 /// The times of both sides, paired.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -84,22 +83,22 @@ impl Times {
 
     /// How much longer B takes, as a share of A's time (Hodges and Lehmann): 0.1 is ten per cent slower.
     pub(super) fn change(&self) -> Option<f64> {
-        hodges_lehmann(&self.ratios, 0.05).map(|found| found.value.exp_m1().min(MOST))
+        hodges_lehmann(&self.ratios, 0.05).map(|found| found.value.exp_m1().min(MOST_CHANGE))
     }
 
     /// The interval of the change at the two-sided level `alpha`.
     pub(super) fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
         let (low, high) = hodges_lehmann(&self.ratios, alpha)?.interval?;
-        Some((low.exp_m1().min(MOST), high.exp_m1().min(MOST)))
+        Some((low.exp_m1().min(MOST_CHANGE), high.exp_m1().min(MOST_CHANGE)))
     }
 
     /// The smallest slowdown that would have been seen four times in five at the two-sided level `alpha`; `None` when
-    /// the cases are too few, or when no case differs and nothing tells how much they vary.
+    /// the cases are too few, when no case differs and nothing tells how much they vary, and beside cases without an answer,
+    /// which differ by no known amount.
     pub(super) fn visible(&self, alpha: f64) -> Option<f64> {
         let shift = smallest_visible_shift(self.ratios.len() as u64, POWER, alpha)?;
-        let answered: Vec<f64> = self.ratios.iter().copied().filter(|ratio| ratio.abs() < NO_ANSWER).collect();
-        let visible = shift * variance(&answered)?.sqrt();
-        (visible > 0.0).then(|| visible.exp_m1())
+        let visible = (shift * variance(&self.ratios)?.sqrt()).exp_m1();
+        (self.unanswered == 0 && visible > 0.0 && visible < MOST_CHANGE).then_some(visible)
     }
 }
 
@@ -116,6 +115,15 @@ mod tests {
         let found = Times { ratios, ..Times::default() };
         assert!(found.test().is_some_and(|p| p > 0.05), "{:?}", found.test());
         assert!(found.interval(0.05).is_some_and(|(_, high)| high > 1.0), "{:?}", found.interval(0.05));
+    }
+
+    #[test]
+    fn no_slowdown_is_said_to_have_been_seen_beside_cases_without_an_answer() {
+        let ratios: Vec<f64> = (0..24).map(|case| if case % 2 == 0 { NO_ANSWER } else { -0.69 - f64::from(case) / 1e3 }).collect();
+        let found = Times { ratios: ratios.clone(), unanswered: 12, ..Times::default() };
+        assert_eq!(found.visible(0.05), None);
+        let answered = ratios.into_iter().filter(|ratio| *ratio < 0.0).collect();
+        assert!(Times { ratios: answered, ..Times::default() }.visible(0.05).is_some());
     }
 
     #[test]
@@ -160,6 +168,7 @@ mod tests {
         assert_eq!((found.ratios.len(), found.unanswered), (2, 1));
         assert!((found.ratios[0] - NO_ANSWER).abs() < 1e-9 && (found.ratios[1] - 2.0_f64.ln()).abs() < 1e-9);
         assert_eq!((found.medians.0.map(f64::round), found.medians.1), (Some(2.0), None), "one of two got no answer");
+        assert_eq!(found.change(), Some(MOST_CHANGE));
         let back = times(&pair(&b, &a).pairs);
         assert!((back.ratios[0] + NO_ANSWER).abs() < 1e-9);
         let neither = times(&pair(&b, &b).pairs);

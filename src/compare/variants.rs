@@ -314,7 +314,7 @@ fn in_case(case: &CaseFigures, repetition: Option<u32>) -> InCase {
     let trial = case.trials_run.iter().find(|trial| Some(trial.repetition) == repetition).or(case.trials_run.first());
     InCase {
         trial: trial.map(|trial| trial.id.clone()).unwrap_or_default(),
-        passed: (case.passed, case.trials).into(),
+        passed: case.graded().into(),
         model_calls: a_turn(taken.model_calls),
         tool_calls: a_turn(taken.tool_calls),
         input_tokens: taken.input_tokens.map(a_turn),

@@ -11,7 +11,7 @@ use super::{CurvePoint, Source, StageTime};
 use crate::metric::TurnView;
 use crate::metric::stages::{Stage, TurnTime, first_tokens, turn_times};
 use crate::platform::words;
-use crate::stats::quantile::{Bounded, bounded_in_clusters};
+use crate::stats::quantile::{Bounded, Sizes, bounded_in_clusters};
 use crate::trace::{ASKED_NOBODY, Evidence, Lane, Mode, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ pub enum Edge {
     Us(u64),
     /// Falls on an unanswered turn: slower than any limit.
     Unanswered,
-    /// Too few times for a bound on that side.
+    /// Too few times for a bound on that side, or trials differ in a number of times that nobody planned.
     Unbounded,
 }
 
@@ -203,6 +203,8 @@ struct Group {
     unstaged: bool,
     first_tokens: Vec<(u64, u32)>,
     trials: u32,
+    /// Whether conversations are of a log, which had as many turns as their users wanted.
+    logged: bool,
     sources: Sources,
 }
 
@@ -216,6 +218,7 @@ impl Latencies {
         let group = self.0.entry(key).or_default();
         let trial = group.trials;
         group.trials += 1;
+        group.logged |= evidence.mode == Mode::Imported;
         if timed.unanswered > 0 || !timed.answered.is_empty() {
             group.sources.add(evidence);
         }
@@ -245,13 +248,13 @@ impl Latencies {
                 turns: group.times_us.len() as u64,
                 unanswered: group.unanswered,
                 curve: curve(&group.times_us),
-                quantiles: quantiles(group.times_us),
+                quantiles: quantiles(group.times_us, if group.logged { Sizes::Observed } else { Sizes::Planned }),
                 answered_us: group.answered_us,
                 stages: if group.unstaged { BTreeMap::new() } else { group.stages_us }
                     .into_iter()
                     .map(|(stage, took_us)| StageTime { stage, took_us })
                     .collect(),
-                first_token: (n > 0).then(|| FirstToken { n, quantiles: quantiles(group.first_tokens) }),
+                first_token: (n > 0).then(|| FirstToken { n, quantiles: quantiles(group.first_tokens, Sizes::Observed) }),
             }
         };
         self.0.into_iter().map(row).filter(|row| row.turns > 0).collect()
@@ -273,14 +276,14 @@ fn curve(values: &[(u64, u32)]) -> Vec<CurvePoint> {
     points
 }
 
-fn quantiles(values: Vec<(u64, u32)>) -> Vec<Quantile> {
+fn quantiles(values: Vec<(u64, u32)>, sizes: Sizes) -> Vec<Quantile> {
     let edges = |found: Bounded| Quantile {
         q: found.q,
         value: Edge::of(Some(found.value)),
         lower: Edge::of(found.lower),
         upper: Edge::of(found.upper),
     };
-    bounded_in_clusters(values).into_iter().map(edges).collect()
+    bounded_in_clusters(values, sizes).into_iter().map(edges).collect()
 }
 
 #[cfg(test)]
@@ -388,6 +391,22 @@ mod tests {
         let together = rows("[{case: a, turns: [{ask: q}, {ask: q}, {ask: q}]}]", 20, 3);
         assert_eq!((alone.turns, together.turns), (60, 60));
         assert_eq!((alone.quantiles[2].upper, together.quantiles[2].upper), (Edge::Us(1_000_000), Edge::Unbounded));
+    }
+
+    #[test]
+    fn conversations_of_a_log_that_differ_in_length_bound_no_quantile() {
+        let plan = plan(CASES, "[]", 60);
+        let bound = |mode: Mode| {
+            let traces = (0..60).map(|place| {
+                let turns = if place == 59 { 8 } else { 1 };
+                let begun = story(&plan, place);
+                let mut trace = (0..turns).fold(begun, |story, _| story.turn("q").deliver("so", &[], 1_000_000)).done();
+                (trace.evidence.mode, trace.absent) = (mode, Some(Vec::new()));
+                Ok(trace)
+            });
+            evaluate(&plan, traces).expect("judged").latency[0].quantiles[0].upper
+        };
+        assert_eq!([Mode::Replay, Mode::Imported].map(bound), [Edge::Us(1_000_000), Edge::Unbounded]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
+use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Mode;
 
 /// Catalogue entries of the metrics in this file.
@@ -12,9 +13,14 @@ pub(super) const ENTRIES: &[Registered] =
     &[Registered::rate("case_pass_rate", |_| Metric { reads_expectations: true, ..Metric::new("trials", observe) })
         .about("Trials that met everything their case expects.")];
 
+/// Whether something says what the trial must do: an imported conversation has a grade, or its case expects something.
+pub(crate) fn is_unit(plan: &Plan, trial: &PlannedTrial, mode: Mode) -> bool {
+    let expects = || plan.scenarios[trial.scenario].cases[trial.case].case.expects_something();
+    mode != Mode::Imported || plan.rewards.contains_key(&trial.id) || expects()
+}
+
 pub(super) fn observe(view: &TrialView<'_>) -> Vec<Observation> {
-    let graded = view.plan.rewards.contains_key(&view.trial.id);
-    if view.trace.evidence.mode == Mode::Imported && !graded && !view.case.case.expects_something() {
+    if !is_unit(view.plan, view.trial, view.trace.evidence.mode) {
         return Vec::new();
     }
     let failed: Vec<_> = view.checks.iter().filter(|check| !check.passed).collect();

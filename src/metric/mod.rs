@@ -6,7 +6,7 @@
 mod answer_length;
 mod assignment;
 mod calls;
-mod case_pass_rate;
+pub(crate) mod case_pass_rate;
 pub(crate) mod catalogue;
 mod citation_provenance;
 mod citation_validity;

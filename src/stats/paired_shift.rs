@@ -156,13 +156,19 @@ fn count(differences: &[f64], scale: u64) -> Option<Subsets> {
 }
 
 fn draw(differences: &[f64], seed: u64) -> Subsets {
-    // Signs drawn for the values, not for the places that cases happen to have in a log.
-    let mut differences = differences.to_vec();
-    differences.sort_by(f64::total_cmp);
+    // Signs drawn for the values, not for the places that cases happen to have in a log, and the same for the values of
+    // exchanged sides.
+    let ordered = |sign: f64| {
+        let mut values: Vec<f64> = differences.iter().map(|value| sign * value + 0.0).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let (as_given, exchanged) = (ordered(1.0), ordered(-1.0));
+    let (values, sign) = if as_given < exchanged { (exchanged, -1.0) } else { (as_given, 1.0) };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut one = || {
-        let taken = differences.iter().filter(|_| rng.random_bool(0.5));
-        taken.fold((0.0, 0.0), |(size, sum), value| (size + 1.0, sum + value))
+        let taken = values.iter().filter(|_| rng.random_bool(0.5));
+        taken.fold((0.0, 0.0), |(size, sum), value| (size + 1.0, sum + sign * value))
     };
     Subsets::Drawn((0..DRAWS).map(|_| one()).collect())
 }
@@ -279,11 +285,12 @@ mod tests {
         }
 
         #[test]
-        fn swapping_the_sides_mirrors_it(steps in proptest::collection::vec(-6_i32..=6, 1..20)) {
+        fn swapping_the_sides_mirrors_it(steps in proptest::collection::vec(-6_i32..=6, 1..20), exact in any::<bool>()) {
             prop_assume!(steps.iter().any(|step| *step != 0));
             let forward: Vec<f64> = steps.iter().map(|step| f64::from(*step) / 6.0).collect();
             let back: Vec<f64> = forward.iter().map(|value| -value).collect();
-            let (one, other) = (PairedShift::new(&forward, Some(6), 1), PairedShift::new(&back, Some(6), 1));
+            let scale = exact.then_some(6);
+            let (one, other) = (PairedShift::new(&forward, scale, 1), PairedShift::new(&back, scale, 1));
             let (one, other) = (one.expect("some"), other.expect("some"));
             prop_assert!((one.p() - other.p()).abs() < 1e-12);
             let ((low, high), (lowest, highest)) = (one.interval(0.05), other.interval(0.05));

@@ -5,6 +5,8 @@
 
 /// Default number of decimals.
 const DECIMALS: usize = 1;
+/// The largest change that is told, as a share: `> +9999 %`. Beyond it, times are those of a side that hardly answers.
+pub(crate) const MOST_CHANGE: f64 = 99.99;
 /// Largest number of decimals: a share of one in a million still has a digit.
 const MOST_DECIMALS: usize = 6;
 
@@ -87,6 +89,9 @@ pub(crate) fn points_interval(low: f64, high: f64) -> String {
 }
 
 fn signed(difference: f64, rounding: Rounding) -> String {
+    if difference >= MOST_CHANGE {
+        return "> +9999".to_owned();
+    }
     let text = rounded(difference * 100.0, DECIMALS, rounding);
     if text.starts_with('-') { text } else { format!("+{text}") }
 }

@@ -1,7 +1,7 @@
 //! Quantiles without interpolation: nearest rank for display, order statistics for bounds.
 
 use super::rate::binomial_cdf;
-use super::{ALPHA, Sample, bisect};
+use super::{ALPHA, Clusters, Sample, bisect};
 
 /// The nearest-rank quantile of `sorted` (ascending), `x_(ceil(q n))`; `None` of nothing.
 pub(crate) fn nearest_rank(sorted: &[u64], q: f64) -> Option<u64> {
@@ -68,22 +68,32 @@ fn bounded_at(sorted: &[u64], q: f64, alpha: f64) -> Option<Bounded> {
     Some(Bounded { q, value: nearest_rank(sorted, q)?, lower: lower.map(at), upper: upper.map(at) })
 }
 
+/// What determines how many values a cluster has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sizes {
+    /// The plan.
+    Planned,
+    /// What happened, as in a log. Where clusters then differ in size, nothing bounds a quantile of all values: a rare long
+    /// cluster may have most of them, and none be seen.
+    Observed,
+}
+
 /// The same of values in clusters, such as the turns of conversations, which are not independent: (value, cluster).
 ///
 /// A quantile is at most `x` if the lower bound on the share of values up to `x` reaches it, and at least `x` if the
 /// upper bound on the share below `x` does not exceed it; shares are bounded by the bet on clusters
-/// ([`Sample::Fixed`](super::Sample)). Shares grow with `x`, so the bounds hold for all `x` at once. With one value a
-/// cluster these are bounds by order statistics.
-pub(crate) fn bounded_in_clusters(values: Vec<(u64, u32)>) -> Vec<Bounded> {
-    in_clusters(values, &SHOWN, ALPHA)
+/// ([`Sample::Fixed`](super::Sample)), or by the mean over clusters of equal size where sizes are observed. Shares grow with
+/// `x`, so the bounds hold for all `x` at once. With one value a cluster these are bounds by order statistics.
+pub(crate) fn bounded_in_clusters(values: Vec<(u64, u32)>, sizes: Sizes) -> Vec<Bounded> {
+    in_clusters(values, sizes, &SHOWN, ALPHA)
 }
 
 /// One quantile of values in clusters, with one-sided bounds of `1 - alpha` each; `None` without values.
-pub(crate) fn quantile_in_clusters(values: Vec<(u64, u32)>, q: f64, alpha: f64) -> Option<Bounded> {
-    in_clusters(values, &[q], alpha).pop()
+pub(crate) fn quantile_in_clusters(values: Vec<(u64, u32)>, by: Sizes, q: f64, alpha: f64) -> Option<Bounded> {
+    in_clusters(values, by, &[q], alpha).pop()
 }
 
-fn in_clusters(mut values: Vec<(u64, u32)>, quantiles: &[f64], alpha: f64) -> Vec<Bounded> {
+fn in_clusters(mut values: Vec<(u64, u32)>, by: Sizes, quantiles: &[f64], alpha: f64) -> Vec<Bounded> {
     values.sort_unstable();
     let sorted: Vec<u64> = values.iter().map(|(value, _)| *value).collect();
     let clusters = values.iter().map(|(_, cluster)| *cluster as usize + 1).max().unwrap_or(0);
@@ -94,13 +104,19 @@ fn in_clusters(mut values: Vec<(u64, u32)>, quantiles: &[f64], alpha: f64) -> Ve
     if sizes.iter().all(|size| *size <= 1) {
         return quantiles.iter().filter_map(|q| bounded_at(&sorted, *q, alpha)).collect();
     }
+    let mut present = sizes.iter().filter(|size| **size > 0);
+    if by == Sizes::Observed && present.next().is_some_and(|first| present.any(|other| other != first)) {
+        let bare = |q: &f64| Some(Bounded { q: *q, value: nearest_rank(&sorted, *q)?, lower: None, upper: None });
+        return quantiles.iter().filter_map(bare).collect();
+    }
     // The first `count` values are successes.
     let sample = |count: u64| {
         let mut good = vec![0_u64; clusters];
         for (_, cluster) in &values[..count as usize] {
             good[*cluster as usize] += 1;
         }
-        Sample::Fixed(good.into_iter().zip(sizes.iter().copied()).collect())
+        let clusters: Clusters = good.into_iter().zip(sizes.iter().copied()).collect();
+        if by == Sizes::Planned { Sample::Fixed(clusters) } else { Sample::conversations(&clusters) }
     };
     let n = sorted.len() as u64;
     let up_to = |value: u64| sorted.partition_point(|other| *other <= value) as u64;
@@ -131,15 +147,18 @@ mod tests {
     fn with_one_value_a_cluster_the_bounds_are_those_of_independent_values() {
         let values: Vec<(u64, u32)> = (0..93).map(|n| (u64::from(n) * 7 % 93, n)).collect();
         let sorted: Vec<u64> = (0..93).collect();
-        assert_eq!(bounded_in_clusters(values), bounded(&sorted));
-        assert_eq!(bounded_in_clusters(Vec::new()), Vec::new());
+        assert_eq!(bounded_in_clusters(values, Sizes::Planned), bounded(&sorted));
+        assert_eq!(bounded_in_clusters(Vec::new(), Sizes::Planned), Vec::new());
     }
 
     #[test]
     fn one_quantile_is_that_among_all_and_the_median_of_an_even_number_is_between_two() {
         let values: Vec<(u64, u32)> = (0..93).map(|n| (u64::from(n) * 7 % 93, n / 3)).collect();
-        assert_eq!(quantile_in_clusters(values.clone(), 0.95, ALPHA), bounded_in_clusters(values).get(2).copied());
-        assert_eq!(quantile_in_clusters(Vec::new(), 0.95, ALPHA), None);
+        assert_eq!(
+            quantile_in_clusters(values.clone(), Sizes::Planned, 0.95, ALPHA),
+            bounded_in_clusters(values, Sizes::Planned).get(2).copied()
+        );
+        assert_eq!(quantile_in_clusters(Vec::new(), Sizes::Planned, 0.95, ALPHA), None);
         assert_eq!([median(&[]), median(&[7]), median(&[1, 5])], [None, Some(7), Some(3)]);
         assert_eq!([median(&[1, 2, 9]), median(&[1, 4, 8, 90])], [Some(2), Some(6)]);
         assert_eq!(median(&[5, u64::MAX]), Some(u64::MAX), "the upper one never ended");
@@ -150,13 +169,30 @@ mod tests {
         // 30 conversations of four turns, each quick or slow as a whole: 30 things were seen, and not 120.
         let values: Vec<(u64, u32)> = (0..120).map(|n| (1_000 * u64::from(n / 4 + 1), n / 4)).collect();
         let sorted: Vec<u64> = values.iter().map(|(value, _)| *value).collect();
-        let (together, alone) = (bounded_in_clusters(values), bounded(&sorted));
+        let (together, alone) = (bounded_in_clusters(values, Sizes::Planned), bounded(&sorted));
         for (one, other) in together.iter().zip(&alone) {
             assert_eq!(one.value, other.value);
             assert!(one.upper.is_none_or(|upper| other.upper.is_some_and(|alone| upper >= alone)), "{one:?} {other:?}");
             assert!(one.lower.is_none_or(|lower| other.lower.is_some_and(|alone| lower <= alone)), "{one:?} {other:?}");
         }
         assert_eq!((together[2].upper, alone[2].upper.is_some()), (None, true), "30 conversations bound no p95");
+    }
+
+    #[test]
+    fn where_sizes_are_outcomes_clusters_of_different_sizes_bound_no_quantile() {
+        // 59 conversations of one turn and one of eight: that no two are long is chance.
+        let mut values: Vec<(u64, u32)> = (0..60).map(|n| (1_000 + u64::from(n), n)).collect();
+        let single = values.clone();
+        values.extend((0..7).map(|_| (60_000, 59)));
+        let bounds = |values: &[(u64, u32)], by: Sizes| {
+            let found = quantile_in_clusters(values.to_vec(), by, 0.9, ALPHA).expect("values");
+            (found.value, found.lower.is_some(), found.upper.is_some())
+        };
+        assert_eq!(bounds(&values, Sizes::Observed), (60_000, false, false));
+        assert!(bounds(&values, Sizes::Planned).1, "of a script the number is known");
+        assert_eq!(bounds(&single, Sizes::Observed), (1_053, true, true), "conversations of one turn each");
+        let pairs: Vec<(u64, u32)> = (0..120).map(|n| (1_000 + u64::from(n), n / 2)).collect();
+        assert_eq!(bounds(&pairs, Sizes::Observed), (1_107, true, true), "conversations of two turns each");
     }
 
     proptest! {
@@ -174,7 +210,7 @@ mod tests {
                 let good = |cluster| of(cluster).filter(|(value, _)| holds(*value)).count() as u64;
                 Sample::Fixed((0..sizes.len() as u32).map(|cluster| (good(cluster), of(cluster).count() as u64)).collect())
             };
-            let found = bounded_in_clusters(values.clone());
+            let found = bounded_in_clusters(values.clone(), Sizes::Planned);
             prop_assert_eq!(found.len(), SHOWN.len());
             for (one, q) in found.iter().zip(SHOWN) {
                 let upper = (0..20).find(|most| share(&|value| value <= *most).lower_at(ALPHA) >= q);
@@ -190,7 +226,7 @@ mod tests {
             for (cluster, size) in (0..).zip(&sizes) {
                 values.extend((0..*size).map(|turn| ((seed * 31 + u64::from(cluster * 7 + turn * 3)) % 50, cluster)));
             }
-            for one in bounded_in_clusters(values) {
+            for one in bounded_in_clusters(values, Sizes::Planned) {
                 prop_assert!(one.lower.is_none_or(|lower| lower <= one.value), "{one:?}");
                 prop_assert!(one.upper.is_none_or(|upper| upper >= one.value), "{one:?}");
             }

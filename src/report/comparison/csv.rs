@@ -31,7 +31,8 @@ pub(crate) fn columns<'a>() -> Vec<Column<Compared<'a>>> {
         column("b", "mean over the cases under B; for times, the median or p95", |one| figure(one.row.b)),
         column(
             "difference",
-            "B − A; for times, B / A − 1, estimated over pairs of cases (Hodges-Lehmann) in the row on the median case",
+            "B − A; for times, B / A − 1, at most 99.99, estimated over pairs of cases (Hodges-Lehmann) in the row on the \
+             median case",
             |one| figure(one.row.difference),
         ),
         column("low", "lower end of the difference's interval at `level`, rounded down", |one| {

@@ -47,7 +47,7 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         column("arm", "`main`, or `control` for the same case with history withheld", |row| {
             if row.trial.lane.arm == Arm::Control { "control".into() } else { "main".into() }
         }),
-        column("verdict", "PASS, FAIL or ERROR", |row| row.trial.verdict.as_str().into()),
+        column("verdict", "PASS, FAIL, NOT_MEASURED or ERROR", |row| row.trial.verdict.as_str().into()),
         whole_column("turns", "number of turns", |row| Some(row.trial.turns.into())),
         whole_column("model_calls", "number of completions of the model", |row| Some(row.trial.model_calls.into())),
         whole_column("tool_calls", "number of tool calls, executed or not", |row| Some(row.trial.tool_calls.into())),

@@ -72,7 +72,8 @@ pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
         column("part", PART, |row| cell(row.part)),
         column(
             "value_state",
-            "`measured`; `unanswered`: the quantile falls on a turn without an answer; `unbounded`: there are too few times              for a bound",
+            "`measured`; `unanswered`: the quantile falls on a turn without an answer; `unbounded`: there are too few times \
+             for a bound, or conversations differ in a number of times that nobody planned: turns of a log, completions",
             |row| match row.value {
                 Value::Quantile(one) => state(one.value).into(),
                 Value::Mean(..) => "measured".into(),

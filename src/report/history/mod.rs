@@ -174,7 +174,7 @@ fn headline(series: &Series) -> Option<Headline> {
 
 /// A positive difference in points or per cent, without a sign.
 fn rounded_points(value: f64) -> String {
-    points(value).trim_start_matches('+').to_owned()
+    points(value).replace('+', "")
 }
 
 /// The label that is new at a point, with its day; the day alone without one.
