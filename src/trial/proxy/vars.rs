@@ -5,7 +5,9 @@
 //! second ticket of a trial, whatever it is called today. In keys and in the cassette stands the number; the values of
 //! the recording stand in the cassette's header. A replayed response holds recorded values: those that the agent has
 //! generated anew since are exchanged for its own, wherever they stand whole. Where they do not (a stream cuts them), the
-//! agent sees the recorded one and says it again, which is understood as well.
+//! agent sees the recorded one and says it again, which is understood as well. Values of several patterns may be equal, as the
+//! date of tomorrow and that of the next day's today: where an expression finds a value, it is that pattern's; elsewhere, a value
+//! of today precedes one of the recording.
 
 use crate::platform::clock::BoxFuture;
 use crate::platform::lock::lock;
@@ -16,6 +18,8 @@ use regex::Regex;
 use serde_json::{Number, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Values shorter than this are not bound: exchanging them would tear ordinary words apart.
@@ -37,12 +41,14 @@ pub(crate) struct Vars {
     patterns: Vec<Pattern>,
     recorded: BTreeMap<String, Vec<String>>,
     generated: Mutex<BTreeMap<String, Vec<String>>>,
+    /// Whether a recorded response was replayed: from then on, the agent may repeat values of the recording.
+    replayed: AtomicBool,
 }
 
 impl Vars {
     /// Nothing bound yet; `recorded` are the values of the recording that is replayed.
     pub(crate) fn new(patterns: Vec<Pattern>, recorded: BTreeMap<String, Vec<String>>) -> Self {
-        Self { patterns, recorded, generated: Mutex::default() }
+        Self { patterns, recorded, generated: Mutex::default(), replayed: AtomicBool::new(false) }
     }
 
     /// What the agent has generated so far, by name, in order of appearance.
@@ -56,9 +62,7 @@ impl Vars {
             return body.clone();
         }
         for pattern in self.patterns.iter().filter(|pattern| pattern.at != IN_PATH) {
-            let mut texts = Vec::new();
-            find(body, pattern.at.strip_prefix('/').map(|rest| rest.split('/')), &mut texts);
-            for text in texts {
+            for text in pattern.texts(body) {
                 self.note(pattern, text);
             }
         }
@@ -68,7 +72,61 @@ impl Vars {
                 numbers(&mut bound, steps.split('/'), &mut |number| self.bind_number(pattern, number));
             }
         }
-        replaced_in(&bound, &self.names())
+        let names = self.names();
+        let mut found: BTreeMap<*const u8, Vec<&Pattern>> = BTreeMap::new();
+        for pattern in self.patterns.iter().filter(|pattern| pattern.at != IN_PATH) {
+            for text in pattern.texts(&bound) {
+                found.entry(text.as_ptr()).or_default().push(pattern);
+            }
+        }
+        replaced_by(&bound, &|text| {
+            let patterns = found.get(&text.as_ptr()).map_or(&[][..], Vec::as_slice);
+            Value::String(match of_number(text) {
+                Some(_) => text.to_owned(),
+                None => self.with_slots(text, patterns, &names).into_owned(),
+            })
+        })
+    }
+
+    /// A text with a numbered name in place of each value; `patterns` are those that look for theirs in it.
+    fn with_slots<'t>(&self, text: &'t str, patterns: &[&Pattern], names: &[(String, String)]) -> Cow<'t, str> {
+        // A recording has one slot for equal values.
+        let patterns = if self.recorded.is_empty() { &[] } else { patterns };
+        let places: Vec<(Range<usize>, String)> =
+            patterns.iter().flat_map(|pattern| self.slots_in(pattern, text)).collect();
+        let slot = |place: Range<usize>, named: &str| {
+            let own = places.iter().find(|(found, _)| *found == place);
+            own.map_or_else(|| named.to_owned(), |(_, slot)| slot.clone())
+        };
+        replaced_at(text, names, slot)
+    }
+
+    /// Where a pattern finds its values in a text, with their numbered names.
+    fn slots_in(&self, pattern: &Pattern, text: &str) -> Vec<(Range<usize>, String)> {
+        let numbered = pattern.ranges(text).filter_map(|range| {
+            let number = self.number(pattern, &text[range.clone()])?;
+            Some((range, self.of_recording(&pattern.name, number)))
+        });
+        numbered.collect()
+    }
+
+    /// The slot that the recording has for a value of a variable: of those that had the same value by then, the first.
+    fn of_recording(&self, name: &str, number: usize) -> String {
+        let own = || slot(name, number);
+        let Some(value) = self.recorded.get(name).and_then(|values| values.get(number)) else { return own() };
+        let generated = lock(&self.generated);
+        let same = |(name, values): (&String, &Vec<String>)| -> Vec<(bool, String)> {
+            let known = generated.get(name).map_or(0, Vec::len);
+            let numbers = (0..values.len()).filter(|number| values[*number] == *value);
+            numbers.map(|number| (number >= known, slot(name, number))).collect()
+        };
+        self.recorded.iter().flat_map(same).min().map_or_else(own, |(_, slot)| slot)
+    }
+
+    /// The number of a value of a pattern: of those generated today, else of those of the recording.
+    fn number(&self, pattern: &Pattern, value: &str) -> Option<usize> {
+        let of = |values: &BTreeMap<String, Vec<String>>| values.get(&pattern.name)?.iter().position(|one| one == value);
+        of(&lock(&self.generated)).or_else(|| of(&self.recorded))
     }
 
     /// The path of a request to a declared service with a numbered name in place of each value.
@@ -76,18 +134,21 @@ impl Vars {
         if self.patterns.is_empty() {
             return path.to_owned();
         }
-        self.patterns.iter().filter(|pattern| pattern.at == IN_PATH).for_each(|pattern| self.note(pattern, path));
-        replaced(path, &self.names()).into_owned()
+        let patterns: Vec<&Pattern> = self.patterns.iter().filter(|pattern| pattern.at == IN_PATH).collect();
+        patterns.iter().for_each(|pattern| self.note(pattern, path));
+        self.with_slots(path, &patterns, &self.names()).into_owned()
     }
 
     /// Keeps the values of a pattern in a text.
     fn note(&self, pattern: &Pattern, text: &str) {
         let mut generated = lock(&self.generated);
-        for value in pattern.values(text).filter(|value| value.chars().count() >= SHORTEST) {
+        let values = pattern.ranges(text).map(|range| &text[range]);
+        for value in values.filter(|value| value.chars().count() >= SHORTEST) {
             let known = generated.entry(pattern.name.clone()).or_default();
-            let of_old = self.recorded.get(&pattern.name).is_some_and(|old| old.iter().any(|one| one == value));
+            let of_old = self.recorded.get(&pattern.name).and_then(|old| old.iter().position(|one| one == value));
             // A recorded value comes back where a response could not be rewritten: it is no new one.
-            let echoed = of_old && !known.is_empty();
+            let comes_back = || !known.is_empty() && self.replayed.load(Ordering::SeqCst);
+            let echoed = of_old.is_some_and(|number| number != known.len()) && comes_back();
             if !echoed && !known.iter().any(|one| one == value) {
                 known.push(value.to_owned());
             }
@@ -98,18 +159,23 @@ impl Vars {
     fn bind_number(&self, pattern: &Pattern, number: &Number) -> Option<Value> {
         let text = number.to_string();
         self.note(pattern, &text);
-        let begin = format!("{{{{{}#", pattern.name);
-        let (_, slot) = self.names().into_iter().find(|(value, slot)| *value == text && slot.starts_with(&begin))?;
+        let slot = slot(&pattern.name, self.number(pattern, &text)?);
         Some(Value::String(format!("{}{OF_NUMBER}", slot.strip_suffix("}}")?)))
     }
 
     /// Values of the agent and of the recording, with their numbered names.
     fn names(&self) -> Vec<(String, String)> {
-        let generated = lock(&self.generated);
-        let values = generated.iter().chain(&self.recorded);
-        let pairs = values
-            .flat_map(|(name, values)| values.iter().enumerate().map(move |(n, value)| (value.clone(), slot(name, n))));
-        longest_first(pairs.collect())
+        let named = |values: &BTreeMap<String, Vec<String>>| {
+            let of = |(name, values): (&String, &Vec<String>)| -> Vec<(String, String)> {
+                values.iter().enumerate().map(|(n, value)| (value.clone(), self.of_recording(name, n))).collect()
+            };
+            longest_first(values.iter().flat_map(of).collect())
+        };
+        let mut names = named(&self.values());
+        let of_old = named(&self.recorded);
+        let of_old: Vec<_> = of_old.into_iter().filter(|(old, _)| names.iter().all(|(one, _)| one != old)).collect();
+        names.extend(of_old);
+        longest_first(names)
     }
 
     /// A bound body with the agent's own values again: what a live service is sent.
@@ -159,11 +225,19 @@ impl Vars {
 }
 
 impl Pattern {
-    fn values<'t>(&'t self, text: &'t str) -> Box<dyn Iterator<Item = &'t str> + 't> {
+    /// The texts of a body in which it looks for its values.
+    fn texts<'v>(&self, body: &'v Value) -> Vec<&'v str> {
+        let mut texts = Vec::new();
+        find(body, self.at.strip_prefix('/').map(|rest| rest.split('/')), &mut texts);
+        texts
+    }
+
+    /// Where its values stand in a text.
+    fn ranges<'t>(&'t self, text: &'t str) -> Box<dyn Iterator<Item = Range<usize>> + 't> {
         match &self.expression {
-            None => Box::new(std::iter::once(text)),
+            None => Box::new(std::iter::once(0..text.len())),
             Some(expression) => Box::new(
-                expression.captures_iter(text).filter_map(|found| found.get(1).or(found.get(0))).map(|m| m.as_str()),
+                expression.captures_iter(text).filter_map(|found| found.get(1).or(found.get(0))).map(|m| m.range()),
             ),
         }
     }
@@ -251,39 +325,55 @@ fn numbers(value: &mut Value, mut steps: std::str::Split<'_, char>, each: &mut i
 }
 
 fn replaced<'t>(text: &'t str, pairs: &[(String, String)]) -> Cow<'t, str> {
-    let mut out = Cow::Borrowed(text);
-    let mut rest = text;
+    replaced_at(text, pairs, |_, to| to.to_owned())
+}
+
+/// A text with what `put` returns in place of each key of `pairs`, for the range of the key and its value.
+fn replaced_at<'t>(
+    text: &'t str,
+    pairs: &[(String, String)],
+    put: impl Fn(Range<usize>, &str) -> String,
+) -> Cow<'t, str> {
+    let mut begin = 0;
     let mut made: Option<String> = None;
     // One pass from left to right, so that what was put in is never replaced again.
     while let Some((at, (from, to))) =
-        pairs.iter().filter_map(|pair| Some((rest.find(pair.0.as_str())?, pair))).min_by_key(|(at, _)| *at)
+        pairs.iter().filter_map(|pair| Some((text[begin..].find(pair.0.as_str())?, pair))).min_by_key(|(at, _)| *at)
     {
+        let (start, end) = (begin + at, begin + at + from.len());
         let made = made.get_or_insert_default();
-        made.push_str(&rest[..at]);
-        made.push_str(to);
-        rest = &rest[at + from.len()..];
+        made.push_str(&text[begin..start]);
+        made.push_str(&put(start..end, to));
+        begin = end;
     }
-    if let Some(mut made) = made {
-        made.push_str(rest);
-        out = Cow::Owned(made);
-    }
-    out
+    made.map_or(Cow::Borrowed(text), |made| Cow::Owned(made + &text[begin..]))
 }
 
 fn replaced_in(value: &Value, pairs: &[(String, String)]) -> Value {
     if pairs.is_empty() {
         return value.clone();
     }
-    match value {
-        Value::String(text) if text.starts_with("{{") && text.ends_with(OF_NUMBER) => {
-            let slot = text.trim_end_matches(OF_NUMBER).to_owned() + "}}";
-            // The slot of a number is a text by which it becomes one again.
+    replaced_by(value, &|text| match of_number(text) {
+        // The slot of a number is a text by which it becomes one again.
+        Some(slot) => {
             let number = pairs.iter().find(|(from, _)| *from == slot).and_then(|(_, to)| to.parse().ok());
-            number.map_or_else(|| value.clone(), Value::Number)
+            number.map_or_else(|| text.into(), Value::Number)
         }
-        Value::String(text) => Value::String(replaced(text, pairs).into_owned()),
-        Value::Array(items) => items.iter().map(|item| replaced_in(item, pairs)).collect(),
-        Value::Object(members) => members.iter().map(|(name, item)| (name.clone(), replaced_in(item, pairs))).collect(),
+        None => Value::String(replaced(text, pairs).into_owned()),
+    })
+}
+
+/// The slot of a number, if a text is one.
+fn of_number(text: &str) -> Option<String> {
+    Some(text.strip_suffix(OF_NUMBER).filter(|slot| slot.starts_with("{{"))?.to_owned() + "}}")
+}
+
+/// A value with what `each` returns in place of its texts.
+fn replaced_by(value: &Value, each: &impl Fn(&str) -> Value) -> Value {
+    match value {
+        Value::String(text) => each(text),
+        Value::Array(items) => items.iter().map(|item| replaced_by(item, each)).collect(),
+        Value::Object(members) => members.iter().map(|(name, item)| (name.clone(), replaced_by(item, each))).collect(),
         other => other.clone(),
     }
 }
@@ -302,6 +392,7 @@ impl Transport for Bound {
             let path = if declared { self.vars.bind_path(&request.path) } else { request.path };
             let response = self.inner.send(HttpRequest { path, body, ..request }).await?;
             let body = self.vars.put_back(&response.body, &self.vars.recorded);
+            self.vars.replayed.store(true, Ordering::SeqCst);
             Ok(HttpResponse { body, ..response })
         })
     }

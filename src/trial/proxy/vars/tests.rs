@@ -72,6 +72,74 @@ fn a_recorded_value_that_could_not_be_exchanged_is_understood_when_it_comes_back
 }
 
 #[test]
+fn a_value_is_of_the_variable_that_finds_it_whatever_others_were_when_it_was_recorded() {
+    let pattern = |name: &str, expression: &str| Pattern {
+        name: name.to_owned(),
+        at: "/messages/*/content".to_owned(),
+        expression: Some(Regex::new(expression).expect("a pattern")),
+    };
+    let day = |day: u32| format!("2026-11-{day}");
+    let apart = [("today", r"Today is (\S+);"), ("from", r"from (\S+)"), ("to", r"to (\S+)\.")];
+    let apart: Vec<Pattern> = apart.map(|(name, expression)| pattern(name, expression)).into();
+    // One variable for all dates, which come in a falling order, too.
+    let one = vec![pattern("date", r"\d{4}-\d{2}-\d{2}")];
+    for (patterns, [from, to]) in [(apart.clone(), [1, 5]), (apart, [0, 3]), (one.clone(), [1, 5]), (one, [5, 1])] {
+        let asked = |today: u32| {
+            let text = format!("Today is {}; from {} to {}.", day(today), day(today + from), day(today + to));
+            let called = format!("ordered on {}", day(today + to));
+            json!({"messages": [{"content": text}, {"role": "assistant", "tool_calls": [{"arguments": called}]}]})
+        };
+        let recording = Vars::new(patterns.clone(), BTreeMap::new());
+        let bound = recording.bind(&asked(10));
+        assert_eq!(recording.unbind(&bound), asked(10));
+        for today in 10..20 {
+            let replaying = Vars::new(patterns.clone(), recording.values());
+            assert_eq!(replaying.bind(&asked(today)), bound, "{from}, {to}: {today}");
+            assert_eq!(replaying.as_recorded(&bound), asked(10));
+        }
+    }
+}
+
+#[test]
+fn values_that_were_equal_when_they_were_recorded_may_differ_later() {
+    let pattern = |name: &str, expression: &str| Pattern {
+        name: name.to_owned(),
+        at: "/prompt".to_owned(),
+        expression: Some(Regex::new(expression).expect("a pattern")),
+    };
+    let patterns = vec![pattern("today", r"Today is (\S+)\."), pattern("due", r"Due (\S+)\.")];
+    let asked = |today: &str, due: &str| json!({"prompt": format!("Today is {today}. Due {due}. So {today}?")});
+    let recording = Vars::new(patterns.clone(), BTreeMap::new());
+    let bound = recording.bind(&asked("2026-11-29", "2026-11-29"));
+    for (today, due) in [("2026-11-29", "2026-11-29"), ("2026-11-30", "2026-11-29"), ("2026-11-30", "2026-12-04")] {
+        let replaying = Vars::new(patterns.clone(), recording.values());
+        assert_eq!(replaying.bind(&asked(today, due)), bound, "{today} {due}");
+    }
+    // One after the other: a request has the slot of what was known by then.
+    let each = [json!({"prompt": "Today is 2026-11-29."}), asked("2026-11-29", "2026-11-29")];
+    let recording = Vars::new(patterns.clone(), BTreeMap::new());
+    let bound_each = each.clone().map(|body| recording.bind(&body));
+    for day in ["2026-11-29", "2026-11-30"] {
+        let replaying = Vars::new(patterns.clone(), recording.values());
+        let today = |body: &Value| serde_json::from_str(&body.to_string().replace("2026-11-29", day)).expect("JSON");
+        assert_eq!(each.clone().map(|body| replaying.bind(&today(&body))), bound_each, "{day}");
+    }
+    let other = Vars::new(patterns, recording.values());
+    assert_ne!(other.bind(&json!({"prompt": "Today is 2026-11-30. Due 2026-11-29. So 2026-12-01?"})), bound);
+}
+
+#[test]
+fn a_value_that_comes_back_from_a_response_takes_no_number_of_its_own() {
+    let recorded = BTreeMap::from([("ticket".to_owned(), ["T-71", "T-72", "T-73"].map(str::to_owned).into())]);
+    let vars = Vars::new(patterns(), recorded);
+    let said = |text: &str| vars.bind(&json!({"messages": [{"content": text}]}))["messages"][0]["content"].clone();
+    assert_eq!(said("T-9001"), "{{ticket#0}}");
+    vars.replayed.store(true, Ordering::SeqCst);
+    assert_eq!(said("T-9001 T-71"), "{{ticket#0}} {{ticket#0}}");
+    assert_eq!(said("T-72 T-9003"), "{{ticket#1}} {{ticket#2}}", "an id that the service made");
+}
+
+#[test]
 fn short_values_and_bytes_that_are_no_text_are_left_alone() {
     let at = Pattern { name: "id".into(), at: "/id".into(), expression: None };
     let vars = Vars::new(vec![at], BTreeMap::from([("id".into(), vec!["abcd".into()])]));
