@@ -212,7 +212,7 @@ impl LiveTransport {
         if !request.body.is_null() {
             call = call.body(match &request.sent {
                 Some(bytes) => bytes.to_vec(),
-                None if declared => raw::unpacked(&request.body),
+                None if declared => raw::unpacked(&request.body, raw::content_type(&request.headers)),
                 None if request.service == Service::Agent && raw::is_form(&request.headers) => raw::form(&request.body),
                 None => request.body.to_string().into_bytes(),
             });

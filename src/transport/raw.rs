@@ -1,29 +1,34 @@
 //! Bodies that are not JSON, as requests to declared services may have: they are kept in a JSON document, which
 //! recordings hold and requests are compared by.
 //!
-//! The boundary of a multipart body differs in every request. It is replaced by a fixed one, in what is sent, too.
+//! The boundary of a multipart body differs in every request. In the document, a fixed one stands in its place.
 
 use crate::platform::secrets::BYTES;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use std::ops::Range;
 
 /// Digits of the longest integers that a number here holds; not all of that length do.
 const LONGEST_INTEGER: usize = 19;
 /// Member of a body that is text.
 const TEXT: &str = "$text";
-/// The boundary of every multipart body.
+/// The boundary of every multipart body in a document.
 const BOUNDARY: &str = "ragcheck-boundary";
 
-/// The document that stands for a body; null for none. `content_type` gets the fixed boundary.
-pub(crate) fn packed(body: &[u8], content_type: &mut Option<String>) -> Value {
+/// The document that stands for a body of that type; null for none.
+pub(crate) fn packed(body: &[u8], content_type: Option<&str>) -> Value {
     if body.is_empty() {
         return Value::Null;
     }
     if let Ok(document) = read(body) {
         return document;
     }
-    let body = with_fixed_boundary(body, content_type);
+    let body = match own_boundary(content_type) {
+        // A body that has both boundaries would not come back as it was.
+        Some(own) if !has_boundary(body, BOUNDARY) => with_boundary(body, own, BOUNDARY),
+        _ => body.to_vec(),
+    };
     match String::from_utf8(body) {
         Ok(text) => json!({ TEXT: text }),
         Err(bytes) => json!({ BYTES: STANDARD.encode(bytes.as_bytes()) }),
@@ -59,8 +64,16 @@ pub(crate) fn read(body: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(&exact)
 }
 
-/// The bytes that a document stands for.
-pub(crate) fn unpacked(document: &Value) -> Vec<u8> {
+/// The bytes that a document stands for, of a body of that type.
+pub(crate) fn unpacked(document: &Value, content_type: Option<&str>) -> Vec<u8> {
+    let body = unpacked_as_it_is(document);
+    match own_boundary(content_type) {
+        Some(own) if !has_boundary(&body, own) => with_boundary(&body, BOUNDARY, own),
+        _ => body,
+    }
+}
+
+fn unpacked_as_it_is(document: &Value) -> Vec<u8> {
     let only = document.as_object().filter(|members| members.len() == 1);
     let member = |name: &str| only?.get(name)?.as_str();
     if let Some(text) = member(TEXT) {
@@ -83,21 +96,46 @@ pub(super) fn form(body: &Value) -> Vec<u8> {
     url.query().unwrap_or_default().as_bytes().to_vec()
 }
 
-fn with_fixed_boundary(body: &[u8], content_type: &mut Option<String>) -> Vec<u8> {
-    let Some(kind) = content_type.as_mut().filter(|kind| kind.starts_with("multipart/")) else { return body.to_vec() };
-    let Some((before, after)) = kind.split_once("boundary=") else { return body.to_vec() };
-    let own = after.split(';').next().unwrap_or_default().trim().trim_matches('"').to_owned();
-    if own.is_empty() {
-        return body.to_vec();
+/// The value of the `content-type` among headers.
+pub(crate) fn content_type(headers: &[(String, String)]) -> Option<&str> {
+    headers.iter().find(|(name, _)| name == "content-type").map(|(_, kind)| kind.as_str())
+}
+
+/// The boundary that the type of a multipart body names.
+fn own_boundary(content_type: Option<&str>) -> Option<&str> {
+    let kind = content_type?;
+    let mut parts = kind.split(';');
+    let is_multipart = parts.next()?.trim_start().to_ascii_lowercase().starts_with("multipart/");
+    let mut named = parts.filter_map(|part| part.split_once('='));
+    let (_, own) = named.find(|(name, _)| name.trim().eq_ignore_ascii_case("boundary"))?;
+    Some(own.trim().trim_matches('"')).filter(|own| is_multipart && !own.is_empty())
+}
+
+/// The places of a boundary in a body: in lines that hold nothing else than `--`, it, and another `--` at the end.
+fn boundaries<'b>(body: &'b [u8], boundary: &'b str) -> impl Iterator<Item = Range<usize>> + 'b {
+    let is_end = |rest: &[u8]| {
+        let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r');
+        let end = |rest: &[u8]| matches!(rest.iter().find(|byte| !blank(byte)), None | Some(b'\n'));
+        end(rest) || rest.strip_prefix(b"--").is_some_and(end)
+    };
+    memchr::memmem::find_iter(body, boundary.as_bytes()).map(|at| at..at + boundary.len()).filter(move |place| {
+        let line = body[..place.start].strip_suffix(b"--");
+        line.is_some_and(|before| before.is_empty() || before.ends_with(b"\n")) && is_end(&body[place.end..])
+    })
+}
+
+fn has_boundary(body: &[u8], boundary: &str) -> bool {
+    boundaries(body, boundary).next().is_some()
+}
+
+fn with_boundary(body: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let (mut out, mut begin) = (Vec::with_capacity(body.len()), 0);
+    for place in boundaries(body, from) {
+        out.extend_from_slice(&body[begin..place.start]);
+        out.extend_from_slice(to.as_bytes());
+        begin = place.end;
     }
-    *kind = format!("{before}boundary={BOUNDARY}");
-    let (mut out, mut rest) = (Vec::with_capacity(body.len()), body);
-    while let Some(at) = memchr::memmem::find(rest, own.as_bytes()) {
-        out.extend_from_slice(&rest[..at]);
-        out.extend_from_slice(BOUNDARY.as_bytes());
-        rest = &rest[at + own.len()..];
-    }
-    out.extend_from_slice(rest);
+    out.extend_from_slice(&body[begin..]);
     out
 }
 
@@ -107,15 +145,35 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn two_multipart_bodies_that_differ_in_their_boundary_are_one_request() {
-        let body =
-            |boundary: &str| format!("--{boundary}\r\nContent-Disposition: form-data\r\n\r\nx\r\n--{boundary}--\r\n");
-        let packed = |boundary: &str| {
-            let mut kind = Some(format!("multipart/form-data; boundary={boundary}"));
-            (packed(body(boundary).as_bytes(), &mut kind), kind)
+    fn two_multipart_bodies_that_differ_in_their_boundary_are_one_request_and_are_sent_as_they_came() {
+        let body = |boundary: &str, data: &str| {
+            let head = "Content-Disposition: form-data; name=\"f\"";
+            format!("preamble --{boundary}\r\n--{boundary}\r\n{head}\r\n\r\n{data}\r\n--{boundary}--\r\nepilogue")
         };
-        assert_eq!(packed("a1b2"), packed("----WebKitFormBoundary7MA4"));
-        assert_eq!(unpacked(&packed("a1b2").0), body(BOUNDARY).into_bytes());
+        for data in ["x", "banana\r\n--apple", "has a1 and --a1 inside\r\n--a1b\r\n --a1\r\n", "", "--\n-- a1"] {
+            let sent = |boundary: &str, kind: &str| {
+                let (body, kind) = (body(boundary, data), format!("{kind}{boundary}"));
+                let document = packed(body.as_bytes(), Some(&kind));
+                assert_eq!(unpacked(&document, Some(&kind)), body.as_bytes(), "{kind}: {data}");
+                document.to_string().replace(&format!("preamble --{boundary}"), "")
+            };
+            let known = sent(BOUNDARY, "multipart/form-data; boundary=");
+            for own in ["a1", "----WebKitFormBoundary7MA4", "a"] {
+                assert_eq!(sent(own, "multipart/form-data; boundary="), known, "{own}: {data}");
+            }
+            assert_eq!(sent("a1", "Multipart/Related; type=\"a/b\"; Boundary="), known);
+        }
+        for (data, kind) in [
+            ("x\r\n--ragcheck-boundary\r\n\r\ny", "multipart/form-data; boundary=a1"),
+            ("x", "multipart/form-data; boundary=another"),
+            ("x", "multipart/form-data"),
+            ("x", "text/plain; boundary=a1"),
+        ] {
+            let body = body("a1", data);
+            let document = packed(body.as_bytes(), Some(kind));
+            assert_eq!(document, json!({ TEXT: body }), "{kind}: {data}");
+            assert_eq!(unpacked(&document, Some(kind)), body.into_bytes(), "{kind}: {data}");
+        }
     }
 
     #[test]
@@ -137,9 +195,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_body_without_boundary_is_sent_as_it_came(body: Vec<u8>) {
-            let document = packed(&body, &mut None);
+            let document = packed(&body, None);
             if serde_json::from_slice::<Value>(&body).is_err() && !body.is_empty() {
-                prop_assert_eq!(unpacked(&document), body);
+                prop_assert_eq!(unpacked(&document, None), body);
             }
         }
     }

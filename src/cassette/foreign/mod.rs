@@ -139,7 +139,7 @@ pub(crate) enum ForeignError {
 }
 
 /// Makes the document that stands for a body which is not JSON, of its bytes and content type.
-pub(crate) type Document = fn(&[u8], &mut Option<String>) -> Value;
+pub(crate) type Document = fn(&[u8], Option<&str>) -> Value;
 
 /// Destination of an imported request.
 #[derive(Debug, Clone)]
@@ -269,7 +269,7 @@ fn exchange(
         Body::Bytes(bytes) => match (serde_json::from_slice(&bytes), document) {
             (Ok(value), _) => value,
             (Err(_), None) => return Err(Refusal::NotJson),
-            (Err(_), Some(document)) => document(&bytes, &mut value_of(&sent.headers, "content-type")),
+            (Err(_), Some(document)) => document(&bytes, value_of(&sent.headers, "content-type").as_deref()),
         },
     };
     let answer = match answer {

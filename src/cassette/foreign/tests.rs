@@ -10,7 +10,7 @@ use std::io::Write;
 
 fn route(url: &str) -> Route {
     let path = url.trim_start_matches("https://api.example/v1").to_owned();
-    let packed = |body: &[u8], _: &mut Option<String>| json!({"$text": String::from_utf8_lossy(body)});
+    let packed = |body: &[u8], _: Option<&str>| json!({"$text": String::from_utf8_lossy(body)});
     let document: Option<Document> = if url.starts_with("https://api.example/v1") { None } else { Some(packed) };
     Route { service: "model".into(), profile: &PROFILE, path, document }
 }

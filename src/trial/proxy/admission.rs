@@ -6,7 +6,7 @@ use crate::cassette::{LONGEST_BODY, unpack};
 use crate::platform::loopback;
 use crate::transport::{self, Service, raw};
 use axum::body::Body;
-use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, HOST, ORIGIN, UPGRADE};
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, ORIGIN, UPGRADE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use bytes::Bytes;
@@ -24,6 +24,9 @@ const KEY_TO_HTTPS_ALONE: &str = "Bearer authorization requires an HTTPS endpoin
 /// Why a websocket is refused; a client that offers another upgrade goes on without it.
 const WEBSOCKET: &str = "to open a websocket, which cannot be recorded: let the agent ask this service by HTTP requests, or go \
     to it directly, without its base URL here; it then runs for real in replays too";
+/// Why a path with dots is refused: our client would send the path that it leads to.
+const DOTS: &str = "whose path has `.` or `..` between slashes and cannot be handed on as it is: ask for the path that it leads to, \
+    below the base URL";
 /// Characters of a path or host that are shown.
 const SHOWN: usize = 200;
 
@@ -162,11 +165,19 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<
         let why = format!("which is not served by this method; served there: {}", others.join(", "));
         Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "ragcheck_unknown_method", why)
     })?;
+    if path.split(['/', '\\']).any(is_dots) {
+        return Err(Refusal::invalid(StatusCode::BAD_REQUEST, DOTS.to_owned()));
+    }
     let signed = header(AUTHORIZATION).is_some_and(|value| value.starts_with("AWS4-"));
     if signed && !matches!(found.service, Service::Declared(_)) {
         return Err(Refusal::forbidden("ragcheck_signed_request", SIGNED.to_owned()));
     }
     Ok(found)
+}
+
+/// Whether a part of a path is `.` or `..`, which leads elsewhere.
+fn is_dots(part: &str) -> bool {
+    matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 
 /// Whether a request comes from this machine, and not from a page in a browser.
@@ -186,13 +197,11 @@ pub(super) fn admit_local(head: &Parts, hosts: &[String]) -> Result<(), Refusal>
 }
 
 /// The JSON body of a request, decompressed where `headers` name a compression, and its bytes: a service gets its numbers as
-/// the agent wrote them. Null where it has none. That of a declared service may be anything, and its bytes are kept unless
-/// `content_type` gets another boundary.
+/// the agent wrote them. Null where it has none. That of a declared service may be anything.
 pub(super) async fn read_body(
     body: Body,
     route: &Route,
     headers: &HeaderMap,
-    content_type: &mut Option<String>,
 ) -> Result<(Value, Option<Bytes>), Refusal> {
     let (mut bytes, mut pieces) = (Vec::new(), body.into_data_stream());
     while let Some(piece) = pieces.next().await {
@@ -211,15 +220,19 @@ pub(super) async fn read_body(
     if let Some(packing) = headers.get(CONTENT_ENCODING) {
         let packing = String::from_utf8_lossy(packing.as_bytes()).into_owned();
         if is_read(&packing) || !matches!(route.service, Service::Declared(_)) {
-            let plain = unpack(bytes, &[("content-encoding".to_owned(), packing)]);
-            bytes = plain.map_err(|why| invalid(format!("whose body {why}")))?;
+            let named = packing.trim().to_ascii_lowercase();
+            let plain = unpack(bytes.clone(), &[("content-encoding".to_owned(), packing)]);
+            let plain = plain.map_err(|why| invalid(format!("whose body {why}")))?;
+            if is_packed(&named) && plain == bytes && !bytes.is_empty() {
+                return Err(invalid(format!("whose body is not {named}, which its `Content-Encoding` names")));
+            }
+            bytes = plain;
         }
     }
     if matches!(route.service, Service::Declared(_)) {
-        let before = content_type.clone();
-        let document = raw::packed(&bytes, content_type);
-        let keeps = *content_type == before && !document.is_null();
-        return Ok((document, keeps.then(|| bytes.into())));
+        let document = raw::packed(&bytes, headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()));
+        let sent = (!document.is_null()).then(|| bytes.into());
+        return Ok((document, sent));
     }
     if bytes.is_empty() {
         return Ok((Value::Null, None));
@@ -233,8 +246,13 @@ pub(super) async fn read_body(
 
 /// Whether a body with this `Content-Encoding` is decompressed here. Others, such as `aws-chunked`, are of the service.
 pub(super) fn is_read(encoding: &str) -> bool {
-    let known = ["", "identity", "gzip", "deflate", "br", "zstd"];
-    known.iter().any(|known| encoding.trim().eq_ignore_ascii_case(known))
+    let named = encoding.trim().to_ascii_lowercase();
+    is_packed(&named) || ["", "identity"].contains(&named.as_str())
+}
+
+/// Whether a `Content-Encoding` in lower case names a compression that is undone here.
+fn is_packed(encoding: &str) -> bool {
+    ["gzip", "deflate", "br", "zstd"].contains(&encoding)
 }
 
 /// A host and port without what may be secret before them.
@@ -264,7 +282,8 @@ mod tests {
     }
 
     fn refused(head: &Parts, hosts: &[String]) -> Option<String> {
-        admit(head, hosts, &[]).err().map(|refusal| Refused::new(head, refusal.why).to_string())
+        let mounts = [Mount { service: Service::declared("kb"), serves: route::Serves::Anything }];
+        admit(head, hosts, &mounts).err().map(|refusal| Refused::new(head, refusal.why).to_string())
     }
 
     #[test]
@@ -309,6 +328,9 @@ mod tests {
                  request cannot be handed on. Use a Bedrock API key: write `key: AWS_BEARER_TOKEN_BEDROCK` for the provider",
             ),
             ("CONNECT", "third.example:443", &[], "CONNECT third.example:443, which is for third.example:443"),
+            ("GET", "/kb/a/../../etc?q=..", &[], "GET /kb/a/../../etc, whose path has `.` or `..` between slashes"),
+            ("GET", "/kb/%2E%2e/x", &[], "GET /kb/%2E%2e/x, whose path has"),
+            ("DELETE", "/model/v1/responses/..", &[], "DELETE /model/v1/responses/.., whose path has"),
         ] {
             let head = head(method, uri, headers);
             let told = refused(&head, &[]).expect(uri);
@@ -326,8 +348,47 @@ mod tests {
             refused.why,
             "which is not served by this method; served there: GET, POST, PUT, PATCH, DELETE, HEAD"
         );
+        for path in ["/kb/..list", "/kb/a.b/...", "/kb/.well-known/x", "/kb/list?path=../x", "/kb/%2e%2e%2fx"] {
+            assert!(admit(&head("GET", path, &[]), &[], &mounts).is_ok(), "{path}");
+        }
         let java = [("connection", "Upgrade, HTTP2-Settings"), ("upgrade", "h2c"), ("http2-settings", "AAEAAEAA")];
         assert!(admit(&head("GET", "/kb/list", &java), &[], &mounts).is_ok());
+    }
+
+    #[test]
+    fn a_body_that_is_not_what_its_header_names_is_refused_and_others_are_handed_on() {
+        let plain = br#"{"model":"m","messages":[{"role":"user","content":"a"}]}"#;
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, plain).expect("memory");
+        let packed = gzip.finish().expect("memory");
+        let exact = Route {
+            service: Service::declared("kb"),
+            method: "POST",
+            api: super::super::table::Api::Exact,
+            path: "/list".to_owned(),
+        };
+        let chat = Route { service: Service::Model, api: super::super::table::CHAT, ..exact.clone() };
+        for (route, encoding, body, refused) in [
+            (&exact, "gzip", &packed[..], None),
+            (&chat, " GZIP ", &packed, None),
+            (&exact, "gzip", plain, Some("whose body is not gzip")),
+            (&chat, "gzip", plain, Some("whose body is not gzip")),
+            (&exact, "zstd", b"xxxx", Some("whose body is not zstd")),
+            (&exact, "br", b"\"xxxx\"", Some("whose body is not br")),
+            (&exact, "gzip", &packed[..packed.len() - 6], Some("whose body is broken gzip")),
+            (&exact, "gzip", b"", None),
+            (&exact, "identity", plain, None),
+            (&exact, "aws-chunked", plain, None),
+        ] {
+            let headers = HeaderMap::from_iter([(CONTENT_ENCODING, encoding.parse().expect("a value"))]);
+            let read = read_body(Body::from(body.to_vec()), route, &headers);
+            let read = futures_util::FutureExt::now_or_never(read).expect("the whole body is there");
+            let why = read.as_ref().err().map(|refusal| refusal.why.as_str()).unwrap_or_default();
+            assert_eq!(why.starts_with(refused.unwrap_or("-")), refused.is_some(), "{encoding}: {why}");
+            if let Ok((_, Some(sent))) = read {
+                assert_eq!(sent, &plain[..], "{encoding}");
+            }
+        }
     }
 
     #[test]

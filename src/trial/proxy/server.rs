@@ -29,8 +29,8 @@ use std::time::Duration;
 /// Key of an agent that has none: it is not handed on, so that the key of the project file is sent.
 pub(crate) const PLACEHOLDER_KEY: &str = "ragcheck-placeholder-key";
 /// Request headers that are about the connection to this proxy, or written anew.
-const OF_THE_CONNECTION: [&str; 8] =
-    ["host", "accept-encoding", "content-type", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
+const OF_THE_CONNECTION: [&str; 7] =
+    ["host", "accept-encoding", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Why a request without a trace id is refused while trials run side by side.
@@ -185,9 +185,8 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         };
     }
     let client = client_dialect(head.uri.path(), &head.headers);
-    let mut content_type = head.headers.get(CONTENT_TYPE).and_then(|kind| Some(kind.to_str().ok()?.to_owned()));
     let read = match admit(&head, &hosts, &mounts) {
-        Ok(route) => read_body(body, &route, &head.headers, &mut content_type).await.map(|read| (route, read)),
+        Ok(route) => read_body(body, &route, &head.headers).await.map(|read| (route, read)),
         Err(refused) => Err(refused),
     };
     let (route, (body, bytes)) = match read {
@@ -202,7 +201,7 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         }
     };
     if route.api == Api::Mcp {
-        return mcp::answer(&slot, whose, &head, asked(route, body, &head.headers, content_type)).await;
+        return mcp::answer(&slot, whose, &head, asked(route, body, &head.headers)).await;
     }
     if whose == Whose::Stray {
         let refused = Refused::new(&head, UNTRACED.to_owned());
@@ -219,7 +218,7 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     let here = head.headers.get(HOST).and_then(|host| host.to_str().ok());
     let mount = format!("{of_trial}/{}", route.service.as_str());
     let here = here.map(|host| format!("http://{host}{mount}"));
-    let request = HttpRequest { sent: bytes, ..asked(route, body, &head.headers, content_type) };
+    let request = HttpRequest { sent: bytes, ..asked(route, body, &head.headers) };
     let led = |mut response: HttpResponse| {
         for (name, value) in response.headers.iter_mut().filter(|(_, value)| value.contains(SERVICE_ADDRESS)) {
             // The path of a cookie has no host.
@@ -245,7 +244,7 @@ pub(super) fn note_withheld(slot: &Slot, whose: Whose, head: &Parts, error: &Tra
     }
 }
 
-fn asked(route: Route, body: Value, headers: &HeaderMap, content_type: Option<String>) -> HttpRequest {
+fn asked(route: Route, body: Value, headers: &HeaderMap) -> HttpRequest {
     let stream = match route.api {
         Api::Dialect(dialect) if dialect.asks_for_stream(&route.path, &body) => Some(ended_by(dialect)),
         _ => None,
@@ -258,14 +257,12 @@ fn asked(route: Route, body: Value, headers: &HeaderMap, content_type: Option<St
     let kept = kept.filter(|(name, value)| {
         (is_handed_on(name, declared) || unread(name, value)) && !value.contains(PLACEHOLDER_KEY)
     });
-    let content_type = content_type.filter(|_| declared);
-    let kept = kept.chain(content_type.map(|kind| ("content-type".to_owned(), kind)));
     let request = HttpRequest::new(route.service, route.api.profile(), route.method, route.path, body);
     HttpRequest { stream, headers: kept.collect(), ..request }
 }
 
 /// Whether a request header is for the service. Headers of ours to declared services are those of `mcp-record`.
 fn is_handed_on(name: &str, declared: bool) -> bool {
-    let own = !declared && name.starts_with("x-ragcheck-");
+    let own = !declared && (name.starts_with("x-ragcheck-") || name == CONTENT_TYPE.as_str());
     !LEFT_OUT.contains(&name) && !OF_THE_CONNECTION.contains(&name) && !own
 }

@@ -428,7 +428,8 @@ impl Transport for Unbound {
             let body = self.vars.unbind(&request.body);
             let path = replaced(&request.path, &slots(&lock(&self.vars.generated))).into_owned();
             // A value of the recording that the agent said again is today's to a live service.
-            let sent = request.sent.filter(|sent| raw::packed(sent, &mut None) == body);
+            let kind = raw::content_type(&request.headers);
+            let sent = request.sent.filter(|sent| raw::packed(sent, kind) == body);
             self.inner.send(HttpRequest { path, body: body.into(), sent, ..request }).await
         })
     }
