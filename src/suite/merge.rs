@@ -29,6 +29,17 @@ pub(crate) enum MergeError {
     /// A file was edited after the run, so its traces are no evidence.
     #[error("{}: edited after the run, or made by a build without digests: run the partition again", .0.display())]
     Edited(PathBuf),
+    /// Passages that traces name are missing, so the merged run would lack them.
+    #[error(
+        "{}: {} of its traces missing, and nothing was written: fetch the whole folder, or run the partition again; after a \
+         run with `--limit found-passages-size`, merge with the same", file.display(), plural(*number, "passage")
+    )]
+    Lacks {
+        /// The file.
+        file: PathBuf,
+        /// Number of passages.
+        number: usize,
+    },
     /// Two runs are of different plans.
     #[error(
         "{} and {} are no partitions of one run:\n  {}\nrun all partitions from one commit, with the same options",
@@ -243,13 +254,14 @@ fn lines(runs: &[Source], plan: &Plan) -> Result<BTreeMap<String, Line>, MergeEr
         let file = source.file();
         let input = files::open(&file).map_err(|error| MergeError::File { path: file.clone(), error })?;
         let mut reader = BufReader::with_capacity(1 << 20, input);
-        let (mut start, mut number) = (0, 0);
+        let (mut start, mut number, mut lacking) = (0, 0, BTreeSet::new());
         while let Some((trace, digest, length)) = next(&mut reader, &file, &mut number, &plan.id)? {
             let begin = start;
             start += length;
             if matches!(&trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
                 continue;
             }
+            lacking.extend(source.passages.lacks(&trace).cloned());
             let completed = trace.end == TrialEnd::Completed;
             let line = Line { run, start: begin, length, digest, completed };
             match lines.get(&trace.trial) {
@@ -260,6 +272,10 @@ fn lines(runs: &[Source], plan: &Plan) -> Result<BTreeMap<String, Line>, MergeEr
                 }
                 _ => drop(lines.insert(trace.trial, line)),
             }
+        }
+        if !lacking.is_empty() {
+            let (file, number) = (source.folder.join(trace::PASSAGES), lacking.len());
+            return Err(MergeError::Lacks { file, number });
         }
     }
     Ok(lines)

@@ -253,6 +253,14 @@ impl Passages {
         self.edited
     }
 
+    /// Names of a trace's passages that are not here, though there was room for them.
+    pub(crate) fn lacks<'t>(&self, trace: &'t Trace) -> impl Iterator<Item = &'t String> {
+        // What was left out for lack of room is shorter than all that was written.
+        let is_full = self.size > Bound::FoundPassagesSize.most() / 2;
+        let names = trace.passages.iter().flat_map(|searched| searched.passages.values());
+        names.filter(move |name| !is_full && !self.known.contains_key(*name))
+    }
+
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.known.is_empty()

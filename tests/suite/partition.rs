@@ -132,6 +132,20 @@ fn edited_traces_are_no_evidence_and_a_folder_that_is_no_run_is_named() {
     let refused = merge(&project, &runs, "merged");
     refused.expect_code(2);
     assert!(refused.stderr.contains("traces.jsonl: edited after the run"), "{}", refused.stderr);
+    project.edit(&file, "99 euros", "80 euros");
+    let file = project.path(&format!("{}/passages.jsonl", runs[1]));
+    let whole = std::fs::read_to_string(&file).expect("passages");
+    let shortened = whole.lines().skip(2).map(|line| format!("{line}\n")).collect::<String>();
+    for (number, text) in [(whole.lines().count(), None), (2, Some(&shortened)), (0, Some(&whole))] {
+        match text {
+            Some(text) => std::fs::write(&file, text).expect("written"),
+            None => std::fs::remove_file(&file).expect("removed"),
+        }
+        let merged = merge(&project, &runs, "merged");
+        let words = format!("passages.jsonl: {number} passages of its traces missing, and nothing was written");
+        assert_eq!(merged.stderr.contains(&words), number > 0, "{}", merged.stderr);
+        assert_eq!((merged.code == 2, project.path("merged").exists()), (number > 0, number == 0), "{}", merged.stderr);
+    }
     let none = merge(&project, &["scenarios".to_owned()], "merged");
     none.expect_code(2);
     assert!(none.stderr.contains("scenarios is not a run folder"), "{}", none.stderr);
