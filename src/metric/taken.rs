@@ -71,8 +71,8 @@ impl<'p> Charged<'p> {
         named.chain(managed.filter(|name| !self.prices.contains_key(name))).collect()
     }
 
-    /// The price of a completion, or of a search service's answer: by the model that the scenario names, else by the
-    /// one that the answer names.
+    /// The price of a completion, or of a search service's answer: by the model that the answer names, else by the one that
+    /// the scenario names.
     fn answer(&self, service: Option<&str>, searches: bool, model: &str) -> Option<&'p Price> {
         if self.is_imported {
             return price_of_any(self.prices, model);
@@ -86,11 +86,7 @@ impl<'p> Charged<'p> {
             None if searches => settings.search.as_ref().map(|one| (one.provider.as_str(), one.name.as_str()))?,
             None => (settings.model.provider.as_str(), settings.model.name.as_str()),
         };
-        if named.is_empty() {
-            price_of(self.prices, provider, model)
-        } else {
-            self.prices.get(&format!("{provider}/{named}"))
-        }
+        price_of(self.prices, provider, model).or_else(|| self.prices.get(&format!("{provider}/{named}")))
     }
 
     /// The cost of an answered request for vectors; `None` if it is unknown.

@@ -113,7 +113,7 @@ impl Prices {
         self.embeddings.or_else(|| self.agent.get(&service)?.of(model_of_vectors(path, body)))
     }
 
-    /// The price of a completion or an answer of a search service.
+    /// The price of a completion or an answer of a search service: of the model that it names, else of the scenario's.
     fn of_answer(&self, service: Service, model: Option<&str>) -> Option<Price> {
         let own = match service {
             Service::Model => self.model,
@@ -121,7 +121,7 @@ impl Prices {
             _ => None,
         };
         let rates = self.agent.get(&service);
-        own.or_else(|| rates?.own).or_else(|| rates?.of(model))
+        rates.and_then(|rates| rates.of(model)).or(own).or_else(|| rates?.own)
     }
 }
 
@@ -279,6 +279,22 @@ mod tests {
             let body = json!({"model": "small", "max_tokens": 0});
             let quoted = prices.quote(&request(service, "/v1/messages", body.clone()));
             assert_eq!(quoted, Some((body.to_string().len() + 1_000) as f64), "the agent names its model");
+        }
+    }
+
+    #[test]
+    fn a_completion_has_the_price_of_the_model_that_it_names_else_of_the_scenarios() {
+        let price = |output: f64| Price { output, ..Price::default() };
+        let named = [("acme/m", 1e6), ("acme/big", 1e8)].map(|(name, output)| (name.to_owned(), price(output)));
+        let rates = Rates { provider: "acme".to_owned(), own: Some(price(1e6)), by_model: named.into() };
+        let fast = Service::provider("fast");
+        let agent = [(Service::Model, rates.clone()), (fast, rates)].into();
+        let prices = Prices { model: Some(price(1e6)), agent, ..Prices::default() };
+        for service in [Service::Model, fast] {
+            for (model, dollars) in [("m", 10.0), ("big", 1000.0), ("big-2026-01-02", 1000.0), ("alias", 10.0)] {
+                let asked = request(service, "/chat/completions", json!({"model": model, "max_tokens": 10}));
+                assert_eq!(prices.quote(&asked), Some(dollars), "{model}");
+            }
         }
     }
 

@@ -67,7 +67,8 @@ pub(crate) fn spending(opened: &Opened, planned: &PlannedTrial, cassette: &Casse
         // An agent says in its requests which model it asks.
         let asked = || Some(format!("{}/{}", provider_of(opened, planned, service)?, exchange.drift.model));
         let named = model_of(opened, planned, service).filter(|_| !vectors || !planned.is_external());
-        let Some(model) = named.or_else(asked) else { continue };
+        let is_priced = |model: &String| opened.loaded.project.prices.contains_key(model);
+        let Some(model) = asked().filter(is_priced).or(named).or_else(asked) else { continue };
         match (opened.loaded.project.prices.get(&model), tokens(exchange)) {
             (None, _) => {
                 spending.unpriced.insert(model);
