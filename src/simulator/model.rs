@@ -178,7 +178,8 @@ impl<'a> Turn<'a> {
         let script = self.rule(|rule| rule.calls.as_deref())?;
         let since = self.prompt.messages.get(at..).unwrap_or_default();
         let made = since.iter().filter(|message| message.role == Role::Assistant && !message.calls.is_empty()).count();
-        Some(match script.get(made) {
+        // Without tools there is nothing to call: a request that sorts questions, for example.
+        Some(match script.get(made).filter(|_| !self.prompt.tools.is_empty()) {
             Some(next) => calls(vec![self.call(&next.tool, &Value::Object(next.arguments.clone()), 0, made)]),
             None => text(self.rule(|rule| rule.answer.clone()).unwrap_or_default()),
         })

@@ -6,7 +6,7 @@
 //! Answers depend on the request, the headers `x-ragcheck-seed` and `x-ragcheck-fault`, and the behaviour's seed. The
 //! only state is a count of failures by trial seed and cause, because a repeated request has the same bytes: after the
 //! declared number of failures comes one answer, and the count restarts; and the conversations that a later request may
-//! continue by the id of an answer.
+//! continue by the id of an answer, and the items that it may name by theirs.
 
 use super::api::{self, Api};
 use super::behaviour::{self, Behaviour, Caller, FailTimes, Pace};
@@ -56,6 +56,8 @@ struct Server {
     failed: Mutex<BTreeMap<String, u32>>,
     /// Conversations by the id of the answer that they end with.
     conversations: Mutex<BTreeMap<String, Conversation>>,
+    /// Items of answers by their ids.
+    items: Mutex<BTreeMap<String, Value>>,
 }
 
 /// What a later request continues.
@@ -75,7 +77,8 @@ pub(crate) async fn serve(
 ) -> std::io::Result<(SocketAddr, impl Future<Output = std::io::Result<()>> + Send)> {
     let listener = tokio::net::TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
-    let server = Server { behaviour, clock, failed: Mutex::default(), conversations: Mutex::default() };
+    let (failed, conversations, items) = (Mutex::default(), Mutex::default(), Mutex::default());
+    let server = Server { behaviour, clock, failed, conversations, items };
     let routes = model_routes()
         .merge(search_routes())
         .nest("/model", model_routes().route("/v1/responses", completions(&api::RESPONSES)))
@@ -182,6 +185,28 @@ impl Server {
         kept.insert(id, conversation);
     }
 
+    /// Keeps the items of an answer.
+    fn keep_items(&self, answer: &Value) {
+        let items = answer["output"].as_array().into_iter().flatten();
+        let named: Vec<_> = items.filter_map(|item| Some((item["id"].as_str()?.to_owned(), item.clone()))).collect();
+        let mut kept = lock(&self.items);
+        if kept.len() >= MOST_CONVERSATIONS {
+            kept.clear();
+        }
+        kept.extend(named);
+    }
+
+    /// Puts the items that were kept in place of references to them.
+    fn resolve(&self, document: &mut Value) {
+        let kept = lock(&self.items);
+        for item in document["input"].as_array_mut().into_iter().flatten() {
+            let named = item["id"].as_str().filter(|_| item["type"].as_str().is_none_or(|kind| kind == "item_reference"));
+            if let Some(known) = named.and_then(|id| kept.get(id)).filter(|_| item["role"].is_null()) {
+                *item = known.clone();
+            }
+        }
+    }
+
     /// The status of the failure that a behaviour file declares for what is asked, while it is not used up.
     fn failure(
         &self,
@@ -245,10 +270,13 @@ async fn complete(
     body: Bytes,
 ) -> Response {
     let path = uri.path_and_query().map_or("", |path| path.as_str());
-    let document = match parse(&body) {
+    let mut document = match parse(&body) {
         Ok(document) => document,
         Err(reason) => return server.refuse_in(api.dialect, &reason.to_string()).await,
     };
+    if document["input"].is_array() {
+        server.resolve(&mut document);
+    }
     let mut request = match api.read(path, &document) {
         Ok(request) => request,
         Err(reason) => return server.refuse_in(api.dialect, &reason.to_string()).await,
@@ -300,6 +328,7 @@ async fn complete(
         told.messages.push(Message { calls, ..Message::text(Role::Assistant, text) });
         server.keep(id.to_owned(), told);
     }
+    server.keep_items(&answer);
     if api.dialect.asks_for_stream(path, &document) {
         let (pieces, content) = api.pieces(&answer, path, &document);
         return server.respond_in_pieces(outcome.latency, pieces, content);

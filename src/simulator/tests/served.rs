@@ -58,9 +58,14 @@ async fn each_api_of_the_model_answers_at_its_mount_and_continues_what_it_said()
         let result = json!({"type": "function_call_output", "call_id": first["output"][0]["call_id"], "output": found});
         let mut next =
             json!({"model": "m", "input": [result], "previous_response_id": first["id"], "tools": [function]});
+        let result = &next["input"][0].clone();
         let (status, _, second) = ask("/model/v1/responses", "plain", &next).await;
         let text = second.pointer("/output/0/content/0/text").and_then(Value::as_str).unwrap_or_default();
         assert!(status == 200 && text.contains("6 bar"), "{second}");
+        let reference = json!({"type": "item_reference", "id": first["output"][0]["id"]});
+        let named = json!({"model": "m", "input": [asked[0], reference, result], "tools": [function]});
+        let (_, _, again) = ask("/model/v1/responses", "plain", &named).await;
+        assert_eq!(again.pointer("/output/0/content/0/text").and_then(Value::as_str), Some(text), "{again}");
         next["previous_response_id"] = json!("resp_unknown");
         assert_eq!(ask("/model/v1/responses", "plain", &next).await.0, 400);
 
