@@ -28,18 +28,26 @@ pub(super) fn shown(trace: &Trace, findings: &Findings) -> Shown {
             _ => {}
         }
     }
-    shown.facts = facts(&shown.answer, &dates());
+    let passing: Vec<String> = dates().into_iter().chain(said_once(&shown.answer, &findings.met.shape.text)).collect();
+    shown.facts = facts(&shown.answer, &passing);
     shown.refuses = says_that_it_cannot_answer(&shown.answer);
     if shown.facts.is_empty() && !shown.refuses {
-        shown.facts.extend(longest_clause(&shown.answer));
+        shown.facts.extend(longest_clause(&shown.answer, &passing));
         shown.quoted = true;
     }
     shown
 }
 
-/// The longest part of an answer without punctuation, a break or today's date, whole words of it; `None` if it has none.
-fn longest_clause(answer: &str) -> Option<String> {
-    let today = dates();
+/// Numbers and codes of an answer that another answer to the question does not have: they differ each time.
+fn said_once(answer: &str, other: &str) -> Vec<String> {
+    let words = answer.split_whitespace().map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric()));
+    let is_once = |word: &&str| word.contains(|letter: char| letter.is_ascii_digit()) && !contains(other, word);
+    words.filter(is_once).map(str::to_owned).collect()
+}
+
+/// The longest part of an answer without punctuation, a break or these `passing` words, whole words of it; `None` if it has
+/// none.
+fn longest_clause(answer: &str, passing: &[String]) -> Option<String> {
     let ends = |letter: char| letter.is_control() || ".!?:;*_`#[]()\"".contains(letter);
     let clauses = answer.split(ends).map(|clause| {
         let cut = clause.char_indices().nth(QUOTED).map_or(clause.len(), |(at, _)| at);
@@ -47,7 +55,7 @@ fn longest_clause(answer: &str) -> Option<String> {
         clause[..whole].trim_matches(|letter: char| !letter.is_alphanumeric())
     });
     let clauses =
-        clauses.filter(|clause| !clause.is_empty() && !today.iter().any(|date| clause.contains(date.as_str())));
+        clauses.filter(|clause| !clause.is_empty() && !passing.iter().any(|word| clause.contains(word.as_str())));
     clauses.rev().max_by_key(|clause| clause.chars().count()).map(str::to_owned)
 }
 
@@ -104,6 +112,10 @@ mod tests {
         let today = &dates()[0];
         let answer = format!("Order A-1042 comes in 14 days, 14 exactly; today is {today}, and 3 of 99 wait.");
         assert_eq!(facts(&answer, &dates()), ["A-1042", "14"]);
+        let once = said_once("Order A-1042: balance 7714 EUR.", "The balance of order A-1042 is 9120 EUR.");
+        assert_eq!(once, ["7714"]);
+        assert_eq!(facts("Order A-1042: balance 7714 EUR.", &once), ["A-1042"]);
+        assert_eq!(longest_clause("Order A: it is 7714 EUR as of now. It is fine", &once).as_deref(), Some("It is fine"));
         assert!(facts("I can help with returns.", &[]).is_empty());
         assert_eq!(facts("Of 1 120 seats at -$45, 300 are free.", &[]), ["300"]);
     }
@@ -118,7 +130,7 @@ mod tests {
             (&format!("On {today} all is well, and nothing else matters. So be it"), Some("So be it")),
             (&"long words ".repeat(20), Some("long words long words long words long words long words long")),
         ] {
-            assert_eq!(longest_clause(answer).as_deref(), quoted, "{answer}");
+            assert_eq!(longest_clause(answer, &dates()).as_deref(), quoted, "{answer}");
         }
     }
 }
