@@ -2,6 +2,7 @@
 
 use super::layout::Layout;
 use super::word_diff::{changed_words, printable};
+use crate::platform::numbers;
 use crate::trace::text::{listed, plural};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -159,7 +160,7 @@ fn show(value: Option<&Value>) -> String {
     match value {
         None => "(not sent)".to_owned(),
         Some(Value::String(text)) => printable(text, 200),
-        Some(other) => printable(&other.to_string(), 200),
+        Some(other) => printable(&numbers::write(other), 200),
     }
 }
 
@@ -171,6 +172,10 @@ fn pair(recorded: Option<&Value>, now: Option<&Value>) -> Vec<String> {
             IN_ANOTHER_ORDER.to_owned(),
         ],
         (Some(Value::String(before)), Some(Value::String(after))) => texts(before, after),
+        // A text of digits is another value than the number.
+        (Some(before), Some(after)) if show(recorded) == show(now) => {
+            vec![format!("- {}", numbers::write(before)), format!("+ {}", numbers::write(after))]
+        }
         _ => vec![format!("- {}", show(recorded)), format!("+ {}", show(now))],
     }
 }

@@ -5,6 +5,7 @@
 
 use super::dated;
 use super::surroundings::{Questions, Spot, is_amount, name};
+use crate::platform::numbers;
 use regex::{Regex, escape};
 use serde_json::Value;
 use std::cell::LazyCell;
@@ -134,11 +135,14 @@ fn below(at: &mut String, step: &str, with: impl FnOnce(&mut String)) {
 
 /// Calls `each` with the pointer of each text or number that differs, both of them, and whether they are numbers.
 fn differing(before: &Value, now: &Value, at: &mut String, each: &mut impl FnMut(&str, &str, &str, bool)) {
+    if let (Some(before), Some(now)) = (numbers::digits(before), numbers::digits(now)) {
+        if before != now {
+            each(at, &before, &now, true);
+        }
+        return;
+    }
     match (before, now) {
         (Value::String(before), Value::String(now)) if before != now => each(at, before, now, false),
-        (Value::Number(before), Value::Number(now)) if before != now => {
-            each(at, &before.to_string(), &now.to_string(), true);
-        }
         (Value::Array(before), Value::Array(now)) => {
             for (index, (before, now)) in before.iter().zip(now).enumerate() {
                 below(at, &index.to_string(), |at| differing(before, now, at, each));

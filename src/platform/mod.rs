@@ -1,5 +1,5 @@
-//! Modules that every other module may use: files, secrets, time, YAML, JSON of lenient writers, limits, placeholders,
-//! schemas and loopback addresses.
+//! Modules that every other module may use: files, secrets, time, YAML, JSON of lenient writers and with numbers as written,
+//! limits, placeholders, schemas and loopback addresses.
 //!
 //! Nothing here knows a trace, a scenario or a service. A module belongs here when modules of several layers need it
 //! and it needs none of them.
@@ -12,6 +12,7 @@ pub(crate) mod files;
 pub(crate) mod lenient_json;
 pub(crate) mod lock;
 pub(crate) mod loopback;
+pub(crate) mod numbers;
 pub(crate) mod placeholders;
 pub(crate) mod schema;
 pub(crate) mod secrets;

@@ -4,7 +4,7 @@
 //! client) and the client's name do not count; its method, tool and parameters do.
 
 use crate::cassette::Layout;
-use crate::platform::lenient_json;
+use crate::platform::{lenient_json, numbers};
 use crate::transport::{HttpResponse, Profile, sse};
 use serde_json::{Map, Value};
 
@@ -34,7 +34,7 @@ pub(crate) enum Message {
 
 /// What a message is.
 pub(crate) fn message(body: &Value) -> Message {
-    let id = body.get("id").is_some_and(|id| id.is_string() || id.is_number());
+    let id = body.get("id").is_some_and(|id| id.is_string() || numbers::digits(id).is_some());
     match (method(body), id) {
         (Some(_), true) => Message::Request,
         (Some(_), false) => Message::Notification,
@@ -64,26 +64,42 @@ pub(crate) fn is_stateless(body: &Value) -> bool {
 /// The tool that a request calls, and its arguments.
 pub(crate) fn called(body: &Value) -> Option<(&str, Value)> {
     let tool = body.pointer("/params/name")?.as_str().filter(|_| method(body) == Some(CALL))?;
-    let arguments = body.pointer("/params/arguments").cloned();
+    let arguments = body.pointer("/params/arguments").map(numbers::nearest);
     Some((tool, arguments.unwrap_or_else(|| Value::Object(Map::new()))))
 }
 
-/// The messages of an answer: of a document, or of a stream.
+/// The messages of an answer, of a document or of a stream, with the nearest numbers that numbers here hold.
 pub(crate) fn messages(response: &HttpResponse) -> Vec<Value> {
-    if sse::is_stream(&response.headers, &response.body) {
-        return streamed(&response.body);
-    }
-    lenient_json::read(&response.body).into_iter().collect()
+    let read = |text: &[u8]| lenient_json::read(text).or_else(|_| Ok(numbers::nearest(&numbers::read(text)?)));
+    messages_by(read, response)
 }
 
-fn streamed(body: &[u8]) -> Vec<Value> {
-    let events = sse::read_all(body).unwrap_or_default();
-    events.iter().filter_map(|event| lenient_json::read(event.data.as_bytes()).ok()).collect()
+/// The messages of an answer with their numbers as they are written, for [`numbers::write`].
+pub(crate) fn written_messages(response: &HttpResponse) -> Vec<Value> {
+    messages_by(written_message, response)
+}
+
+/// A message with its numbers as they are written, for [`numbers::write`].
+///
+/// # Errors
+/// What is wrong with the text.
+pub(crate) fn written_message(text: &[u8]) -> serde_json::Result<Value> {
+    lenient_json::read(&numbers::as_written(text))
+}
+
+fn messages_by(read: impl Fn(&[u8]) -> serde_json::Result<Value>, response: &HttpResponse) -> Vec<Value> {
+    if sse::is_stream(&response.headers, &response.body) {
+        let events = sse::read_all(&response.body).unwrap_or_default();
+        return events.iter().filter_map(|event| read(event.data.as_bytes()).ok()).collect();
+    }
+    read(&response.body).into_iter().collect()
 }
 
 /// Whether a stream has what ends it: the answer, or a request of the server that nobody answers within it.
 pub(crate) fn has_ended(stream: &[u8]) -> bool {
-    streamed(stream).iter().any(|one| matches!(message(one), Message::Response | Message::Request))
+    let events = sse::read_all(stream).unwrap_or_default();
+    let mut all = events.iter().filter_map(|event| written_message(event.data.as_bytes()).ok());
+    all.any(|one| matches!(message(&one), Message::Response | Message::Request))
 }
 
 /// What a call of a tool came to.
@@ -167,6 +183,24 @@ mod tests {
         let hello = |version: &str, client: &str| json!({"id": 0, "method": "initialize", "params": {"protocolVersion": version, "clientInfo": {"name": client}}});
         assert_eq!(key_of(&hello("2025-11-25", "a")), key_of(&hello("2025-11-25", "b")));
         assert_ne!(key_of(&hello("2025-11-25", "a")), key_of(&hello("2025-06-18", "a")));
+    }
+
+    #[test]
+    fn amounts_of_any_length_are_compared_by_their_digits_and_read_as_the_nearest_number() {
+        let call = |wei: &str| {
+            let text =
+                format!(r#"{{"id":1,"method":"tools/call","params":{{"name":"pay","arguments":{{"wei":{wei}}}}}}}"#);
+            numbers::read(text.as_bytes()).expect("JSON")
+        };
+        let (one, other) = ("1000000000000000000000000000001", "1000000000000000000000000000007");
+        assert_ne!(key_of(&call(one)), key_of(&call(other)));
+        assert_ne!(key_of(&call(one)), key_of(&call(&format!("\"{one}\""))));
+        assert_eq!(key_of(&call("1.50")), key_of(&call("1.5")));
+        assert_eq!(called(&call(one)), Some(("pay", json!({"wei": 1e30}))));
+        let long_id = numbers::read(br#"{"id":123456789012345678901234567890,"method":"ping"}"#).expect("JSON");
+        assert_eq!(message(&long_id), Message::Request);
+        let far = response(r#"{"id":1,"result":{"structuredContent":{"n":1e400,"m":1}}}"#, "application/json");
+        assert_eq!(ran(&far), Ran::Done(json!({"n": "1e400", "m": 1})));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::relay::{LEFT_HEADER, Reader, Relay, is_relayed, was_left};
 use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, raw, sse};
 use crate::cassette::{Chunk, LONGEST_BODY, Redactor, UnpackError, unpack};
 use crate::platform::clock::{BoxFuture, Clock, timeout};
-use crate::platform::loopback;
+use crate::platform::{loopback, numbers};
 use crate::settings::Auth;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
@@ -214,7 +214,7 @@ impl LiveTransport {
                 Some(bytes) => bytes.to_vec(),
                 None if declared => raw::unpacked(&request.body, raw::content_type(&request.headers)),
                 None if request.service == Service::Agent && raw::is_form(&request.headers) => raw::form(&request.body),
-                None => request.body.to_string().into_bytes(),
+                None => numbers::write(&request.body).into_bytes(),
             });
         }
         // An agent's own key is not replaced.

@@ -3,14 +3,13 @@
 //!
 //! The boundary of a multipart body differs in every request. In the document, a fixed one stands in its place.
 
+use crate::platform::numbers;
 use crate::platform::secrets::BYTES;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::ops::Range;
 
-/// Digits of the longest integers that a number here holds; not all of that length do.
-const LONGEST_INTEGER: usize = 19;
 /// Member of a body that is text.
 const TEXT: &str = "$text";
 /// The boundary of every multipart body in a document.
@@ -21,7 +20,7 @@ pub(crate) fn packed(body: &[u8], content_type: Option<&str>) -> Value {
     if body.is_empty() {
         return Value::Null;
     }
-    if let Ok(document) = read(body) {
+    if let Ok(document) = numbers::read(body) {
         return document;
     }
     let body = match own_boundary(content_type) {
@@ -33,35 +32,6 @@ pub(crate) fn packed(body: &[u8], content_type: Option<&str>) -> Value {
         Ok(text) => json!({ TEXT: text }),
         Err(bytes) => json!({ BYTES: STANDARD.encode(bytes.as_bytes()) }),
     }
-}
-
-/// A JSON document in which an integer that no number here holds is a text of its digits, so that two of them differ.
-pub(crate) fn read(body: &[u8]) -> serde_json::Result<Value> {
-    let is_long = |run: &[u8]| run.len() >= LONGEST_INTEGER;
-    if !body.split(|byte| !byte.is_ascii_digit()).any(is_long) {
-        return serde_json::from_slice(body);
-    }
-    let (mut exact, mut rest, mut in_text) = (Vec::with_capacity(body.len() + 2), body, false);
-    while let Some(byte) = rest.first() {
-        let of_number = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
-        let length = match byte {
-            b'\\' if in_text => 2,
-            b'-' | b'0'..=b'9' if !in_text => rest.iter().take_while(of_number).count(),
-            _ => 1,
-        };
-        in_text ^= *byte == b'"';
-        let (token, after) = rest.split_at(length.min(rest.len()));
-        let text = std::str::from_utf8(token).unwrap_or_default();
-        let is_integer = !text.trim_start_matches('-').starts_with('0')
-            && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
-        if !in_text && is_integer && text.parse::<u64>().is_err() && text.parse::<i64>().is_err() {
-            exact.extend([b"\"", token, b"\""].concat());
-        } else {
-            exact.extend_from_slice(token);
-        }
-        rest = after;
-    }
-    serde_json::from_slice(&exact)
 }
 
 /// The bytes that a document stands for, of a body of that type.
@@ -79,7 +49,7 @@ fn unpacked_as_it_is(document: &Value) -> Vec<u8> {
     if let Some(text) = member(TEXT) {
         return text.as_bytes().to_vec();
     }
-    member(BYTES).and_then(|text| STANDARD.decode(text).ok()).unwrap_or_else(|| document.to_string().into_bytes())
+    member(BYTES).and_then(|text| STANDARD.decode(text).ok()).unwrap_or_else(|| numbers::write(document).into_bytes())
 }
 
 /// Whether headers say that a body is a form.
@@ -174,22 +144,6 @@ mod tests {
             assert_eq!(document, json!({ TEXT: body }), "{kind}: {data}");
             assert_eq!(unpacked(&document, Some(kind)), body.into_bytes(), "{kind}: {data}");
         }
-    }
-
-    #[test]
-    fn integers_of_any_length_are_compared_by_their_digits() {
-        for (body, document) in [
-            (r#"{"id":89014103211118510720}"#, json!({"id": "89014103211118510720"})),
-            ("[-89014103211118510720,18446744073709551615]", json!(["-89014103211118510720", u64::MAX])),
-            (
-                r#"{"a\\":"\"89014103211118510720","b":[1.0000000000000000000e3,1]}"#,
-                json!({"a\\": "\"89014103211118510720", "b": [1e3, 1]}),
-            ),
-            (r#"{"id":7}"#, json!({"id": 7})),
-        ] {
-            assert_eq!(read(body.as_bytes()).expect(body), document, "{body}");
-        }
-        assert!(read(br#"{"id":89014103211118510720,}"#).is_err());
     }
 
     proptest! {

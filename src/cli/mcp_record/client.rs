@@ -3,7 +3,8 @@
 use super::ServerError;
 use super::server::{self, ASKS, Server};
 use crate::platform::lock::lock;
-use crate::provider::mcp::{Message, message, messages, method};
+use crate::platform::numbers;
+use crate::provider::mcp::{Message, message, method, written_message, written_messages};
 use crate::transport::{HttpResponse, TARGET_HEADER};
 use crate::trial::MCP_ERROR;
 use serde_json::{Map, Value, json};
@@ -56,7 +57,7 @@ pub(super) async fn serve(
         let mut output = std::io::stdout();
         while let Some(line) = written.recv().await {
             // An agent that does not read any more has left.
-            if writeln!(output, "{line}").and_then(|()| output.flush()).is_err() {
+            if writeln!(output, "{}", numbers::write(&line)).and_then(|()| output.flush()).is_err() {
                 return;
             }
         }
@@ -65,9 +66,9 @@ pub(super) async fn serve(
     let client = Arc::new(Client { url, http, headers, server, lines, asked, asking });
     let mut input = lines_of_stdin();
     while let Some(line) = input.recv().await {
-        match messages_in(&line) {
-            Ok(all) => {
-                for one in all {
+        match written_message(line.as_bytes()) {
+            Ok(heard) => {
+                for one in messages_in(heard) {
                     client.hear(one).await;
                 }
             }
@@ -94,11 +95,11 @@ pub(in crate::cli) fn lines_of_stdin() -> mpsc::UnboundedReceiver<String> {
 }
 
 /// The messages of a line: 2025-03-26 alone has several messages in one.
-pub(in crate::cli) fn messages_in(line: &str) -> serde_json::Result<Vec<Value>> {
-    Ok(match serde_json::from_str(line)? {
+pub(in crate::cli) fn messages_in(line: Value) -> Vec<Value> {
+    match line {
         Value::Array(several) => several,
         one => vec![one],
-    })
+    }
 }
 
 /// Ends the task of the request that a notification cancels, if it is under way.
@@ -191,7 +192,7 @@ impl Client {
 
     /// The messages that the proxy answers with.
     async fn post(&self, body: &Value) -> Result<Vec<Value>, ServerError> {
-        let mut call = self.http.post(&self.url).header("content-type", "application/json").body(body.to_string());
+        let mut call = self.http.post(&self.url).header("content-type", "application/json").body(numbers::write(body));
         for (name, value) in &self.headers {
             if let Ok(value) = reqwest::header::HeaderValue::from_str(value) {
                 call = call.header(name, value);
@@ -207,7 +208,7 @@ impl Client {
         let headers = vec![("content-type".to_owned(), kind.to_owned())];
         let body = response.bytes().await.map_err(lost)?;
         let response = HttpResponse { status, headers, body, took: Duration::ZERO, chunks: Vec::new() };
-        let all = messages(&response);
+        let all = written_messages(&response);
         if all.is_empty() && !(200..300).contains(&status) {
             return Err(ServerError::Status(status));
         }

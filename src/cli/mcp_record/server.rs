@@ -9,7 +9,8 @@ use super::ServerError;
 use super::client::error;
 use crate::platform::clock::{RealClock, timeout};
 use crate::platform::lock::lock;
-use crate::provider::mcp::{Message, is_stateless, message, method};
+use crate::platform::numbers;
+use crate::provider::mcp::{Message, is_stateless, message, method, written_message};
 use crate::trial::MCP_ERROR;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -92,14 +93,15 @@ pub(super) async fn open(server: Arc<Server>) -> std::io::Result<SocketAddr> {
 
 async fn answer(State(server): State<Arc<Server>>, request: axum::extract::Request) -> Response {
     let body = axum::body::to_bytes(request.into_body(), LONGEST_BODY).await.unwrap_or_default();
-    let Ok(body) = serde_json::from_slice::<Value>(&body) else { return StatusCode::BAD_REQUEST.into_response() };
+    let Ok(body) = written_message(&body) else { return StatusCode::BAD_REQUEST.into_response() };
     let id = body["id"].clone();
     match server.handle(body).await {
         Ok(all) => match all.as_slice() {
             [] => StatusCode::ACCEPTED.into_response(),
-            [one] => ([(header::CONTENT_TYPE, "application/json")], one.to_string()).into_response(),
+            [one] => ([(header::CONTENT_TYPE, "application/json")], numbers::write(one)).into_response(),
             all => {
-                let events: String = all.iter().map(|one| format!("event: message\ndata: {one}\n\n")).collect();
+                let event = |one| format!("event: message\ndata: {}\n\n", numbers::write(one));
+                let events: String = all.iter().map(event).collect();
                 ([(header::CONTENT_TYPE, "text/event-stream")], events).into_response()
             }
         },
@@ -183,7 +185,7 @@ impl Server {
             tokio::spawn(async move {
                 while let Some(line) = written.recv().await {
                     // A server that ended is told by its output.
-                    let text = format!("{line}\n");
+                    let text = format!("{}\n", numbers::write(&line));
                     if stdin.write_all(text.as_bytes()).await.is_err() || stdin.flush().await.is_err() {
                         return;
                     }
@@ -311,9 +313,11 @@ async fn read(
     traffic: Arc<Mutex<Traffic>>,
     shown: String,
 ) {
-    let mut lines = BufReader::new(output).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        let Ok(heard) = serde_json::from_str::<Value>(&line) else {
+    let mut lines = BufReader::new(output).split(b'\n');
+    while let Ok(Some(line)) = lines.next_segment().await {
+        // Bytes that are not UTF-8 spoil their own line alone.
+        let line = String::from_utf8_lossy(&line);
+        let Ok(heard) = written_message(line.as_bytes()) else {
             if !line.trim().is_empty() {
                 crate::cli::output::remark(&format!("mcp-record: the server printed a line that is no JSON: {line}"));
             }

@@ -113,8 +113,8 @@ pub(super) fn run(given: &McpServer, granted: Vec<OsString>) -> Result<Exit, Pro
     started(Builder::new_multi_thread().worker_threads(2))?.block_on(async {
         let mut input = lines_of_stdin();
         while let Some(line) = input.recv().await {
-            match messages_in(&line) {
-                Ok(all) => all.into_iter().for_each(|one| server.hear(one)),
+            match serde_json::from_str(&line) {
+                Ok(heard) => messages_in(heard).into_iter().for_each(|one| server.hear(one)),
                 Err(why) => say(&error(&Value::Null, NO_JSON, &format!("a line is no JSON: {why}"))),
             }
         }

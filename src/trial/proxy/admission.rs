@@ -3,7 +3,7 @@
 
 use super::route::{self, Mount, Route, fits};
 use crate::cassette::{LONGEST_BODY, unpack};
-use crate::platform::loopback;
+use crate::platform::{loopback, numbers};
 use crate::transport::{self, Service, raw};
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, ORIGIN, UPGRADE};
@@ -237,7 +237,7 @@ pub(super) async fn read_body(
     if bytes.is_empty() {
         return Ok((Value::Null, None));
     }
-    let body: Value = raw::read(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
+    let body: Value = numbers::read(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
     match transport::broken_conversation(route.api.profile().layout, &body) {
         Some(why) => Err(invalid(format!("whose conversation cannot be sent: {why}"))),
         None => Ok((body, Some(bytes.into()))),

@@ -12,6 +12,7 @@ use super::refusal::told;
 use super::relayed::relayed;
 use super::server::{Slot, UNTRACED, note_withheld};
 use crate::platform::lock::lock;
+use crate::platform::numbers;
 use crate::provider::mcp::{self, MCP, Message};
 use crate::transport::{HttpRequest, HttpResponse, Profile, StreamEnd, sse};
 use axum::http::header::{ALLOW, CONTENT_TYPE};
@@ -112,7 +113,7 @@ fn asks_back(response: &HttpResponse) -> Option<String> {
 
 /// An answer with the id and the progress token of its request. Progress that nobody asked for is left out.
 fn addressed(response: HttpResponse, id: &Value, token: Option<&Value>) -> HttpResponse {
-    let mut all = mcp::messages(&response);
+    let mut all = mcp::written_messages(&response);
     if all.is_empty() {
         return response;
     }
@@ -130,8 +131,8 @@ fn addressed(response: HttpResponse, id: &Value, token: Option<&Value>) -> HttpR
         _ => true,
     });
     let body = match all.as_slice() {
-        [one] if !sse::is_stream(&response.headers, &response.body) => one.to_string(),
-        all => all.iter().map(|one| format!("event: message\ndata: {one}\n\n")).collect(),
+        [one] if !sse::is_stream(&response.headers, &response.body) => numbers::write(one),
+        all => all.iter().map(|one| format!("event: message\ndata: {}\n\n", numbers::write(one))).collect(),
     };
     HttpResponse { body: body.into(), chunks: Vec::new(), ..response }
 }
@@ -141,7 +142,7 @@ fn error(id: &Value, status: StatusCode, code: i32, message: &str) -> Response {
 }
 
 fn document(status: StatusCode, body: &Value) -> Response {
-    let mut response = (status, body.to_string()).into_response();
+    let mut response = (status, numbers::write(body)).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
@@ -168,6 +169,13 @@ mod tests {
         assert_eq!(mcp::messages(&unasked), [json!({"jsonrpc": "2.0", "id": 1, "result": {"content": []}})]);
         let whole = addressed(response(answer.to_string(), "application/json"), &json!(9), None);
         assert_eq!(mcp::messages(&whole)[0]["id"], 9);
+        let exact = r#"{"jsonrpc":"2.0","id":7,"result":{"n":1.50,"big":123456789012345678901234567890,"far":1e400}}"#;
+        let told = addressed(response(exact.to_owned(), "application/json"), &json!(9), None);
+        assert_eq!(
+            &told.body[..],
+            exact.replace("\"id\":7", "\"id\":9").as_bytes(),
+            "numbers are handed on as written"
+        );
         let refused = response("{\"id\": null, \"error\": {\"code\": 1}}".into(), "application/json");
         assert_eq!(mcp::messages(&addressed(refused, &json!(9), None))[0]["id"], Value::Null);
         let other = addressed(response("Not Found".into(), "text/plain"), &json!(9), None);

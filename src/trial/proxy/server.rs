@@ -201,7 +201,8 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         }
     };
     if route.api == Api::Mcp {
-        return mcp::answer(&slot, whose, &head, asked(route, body, &head.headers)).await;
+        let request = HttpRequest { sent: bytes, ..asked(route, body, &head.headers) };
+        return mcp::answer(&slot, whose, &head, request).await;
     }
     if whose == Whose::Stray {
         let refused = Refused::new(&head, UNTRACED.to_owned());

@@ -11,11 +11,12 @@
 
 use crate::platform::clock::BoxFuture;
 use crate::platform::lock::lock;
+use crate::platform::numbers;
 use crate::scenario::external::IN_PATH;
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport, TransportError, raw};
 use bytes::Bytes;
 use regex::Regex;
-use serde_json::{Number, Value};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -69,7 +70,7 @@ impl Vars {
         let mut bound = body.clone();
         for pattern in &self.patterns {
             if let Some(steps) = pattern.at.strip_prefix('/').filter(|_| pattern.expression.is_none()) {
-                numbers(&mut bound, steps.split('/'), &mut |number| self.bind_number(pattern, number));
+                each_number(&mut bound, steps.split('/'), &mut |number| self.bind_number(pattern, number));
             }
         }
         let names = self.names();
@@ -156,10 +157,9 @@ impl Vars {
     }
 
     /// The slot of a number at the place of a pattern, if it is long enough.
-    fn bind_number(&self, pattern: &Pattern, number: &Number) -> Option<Value> {
-        let text = number.to_string();
-        self.note(pattern, &text);
-        let slot = slot(&pattern.name, self.number(pattern, &text)?);
+    fn bind_number(&self, pattern: &Pattern, text: &str) -> Option<Value> {
+        self.note(pattern, text);
+        let slot = slot(&pattern.name, self.number(pattern, text)?);
         Some(Value::String(format!("{}{OF_NUMBER}", slot.strip_suffix("}}")?)))
     }
 
@@ -294,17 +294,15 @@ fn find<'v>(value: &'v Value, steps: Option<std::str::Split<'_, char>>, texts: &
 }
 
 /// Replaces the numbers at a pointer whose last step is a name or an index by what `each` returns for them.
-fn numbers(value: &mut Value, mut steps: std::str::Split<'_, char>, each: &mut impl FnMut(&Number) -> Option<Value>) {
+fn each_number(value: &mut Value, mut steps: std::str::Split<'_, char>, each: &mut impl FnMut(&str) -> Option<Value>) {
     let Some(step) = steps.next() else {
-        if let Value::Number(number) = value
-            && let Some(slot) = each(number)
-        {
+        if let Some(slot) = numbers::digits(value).and_then(|number| each(&number)) {
             *value = slot;
         }
         return;
     };
     let (name, ends) = (step.replace("~1", "/").replace("~0", "~"), steps.clone().next().is_none());
-    let mut below = |value: &mut Value| numbers(value, steps.clone(), each);
+    let mut below = |value: &mut Value| each_number(value, steps.clone(), each);
     match value {
         // What else stands there was passed over before numbers were bound.
         _ if step == "*" && ends => {}
@@ -356,8 +354,8 @@ fn replaced_in(value: &Value, pairs: &[(String, String)]) -> Value {
     replaced_by(value, &|text| match of_number(text) {
         // The slot of a number is a text by which it becomes one again.
         Some(slot) => {
-            let number = pairs.iter().find(|(from, _)| *from == slot).and_then(|(_, to)| to.parse().ok());
-            number.map_or_else(|| text.into(), Value::Number)
+            let number = pairs.iter().find(|(from, _)| *from == slot).and_then(|(_, to)| numbers::number(to));
+            number.unwrap_or_else(|| text.into())
         }
         None => Value::String(replaced(text, pairs).into_owned()),
     })

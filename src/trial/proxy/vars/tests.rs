@@ -24,6 +24,17 @@ fn conversation(day: &str, tickets: [&str; 2]) -> Value {
 }
 
 #[test]
+fn an_integer_beyond_64_bits_is_a_value_and_a_number_again_for_a_live_service() {
+    let at = Pattern { name: "id".to_owned(), at: "/id".to_owned(), expression: None };
+    let body = |id: &str| numbers::read(format!("{{\"id\":{id}}}").as_bytes()).expect("JSON");
+    let (today, before) = (body("123456789012345678901234567890"), body("223456789012345678901234567890"));
+    let vars = Vars::new(vec![at.clone()], BTreeMap::new());
+    let bound = vars.bind(&today);
+    assert_eq!(bound, Vars::new(vec![at], BTreeMap::new()).bind(&before));
+    assert_eq!(vars.unbind(&bound), today);
+}
+
+#[test]
 fn other_values_in_the_same_places_are_the_same_request() {
     let recording = Vars::new(patterns(), BTreeMap::new());
     let bound = recording.bind(&conversation("2026-01-02", ["T-71", "T-72"]));
