@@ -8,7 +8,7 @@ use super::service::Service;
 use crate::{platform::clock, platform::loopback};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
@@ -42,10 +42,10 @@ pub(super) async fn whole(State(service): State<Arc<Service>>, request: Request,
 /// Refuses requests from browser pages, and foreign host names for this machine.
 pub(super) async fn origin(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
     let admitted = {
-        let shown = |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
+        let shown = |name: &str| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
         // With a token, any host name is allowed: the token identifies the caller.
-        let host = shown(header::HOST).filter(|_| service.options.token.is_none());
-        loopback::admit(host, shown(header::ORIGIN))
+        let host = shown(header::HOST.as_str()).filter(|_| service.options.token.is_none());
+        loopback::admit(host, shown(header::ORIGIN.as_str()), shown(loopback::SITE))
     };
     match admitted {
         Ok(()) => next.run(request).await,

@@ -239,8 +239,8 @@ impl Server {
 
 async fn admitted(request: Request, next: Next) -> Response {
     let admitted = {
-        let header = |name| request.headers().get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
-        loopback::admit(header(header::HOST), header(header::ORIGIN))
+        let header = |name: &str| request.headers().get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
+        loopback::admit(header(header::HOST.as_str()), header(header::ORIGIN.as_str()), header(loopback::SITE))
     };
     match admitted {
         Ok(()) => next.run(request).await,

@@ -3,7 +3,8 @@
 
 use super::route::{self, Mount, Route, fits};
 use crate::cassette::{LONGEST_BODY, unpack};
-use crate::platform::{loopback, numbers};
+use crate::platform::loopback::{self, SITE};
+use crate::platform::numbers;
 use crate::transport::{self, Service, raw};
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, ORIGIN, UPGRADE};
@@ -131,7 +132,7 @@ impl Refusal {
 pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<Route, Refusal> {
     let header = |name| head.headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
     let asked = head.uri.authority().map(|authority| host_of(authority.as_str()));
-    let is_this = |host: &str| is_named(host, hosts) || loopback::admit(Some(host), None).is_ok();
+    let is_this = |host: &str| is_named(host, hosts) || loopback::admit(Some(host), None, None).is_ok();
     let origin = header(ORIGIN);
     if origin.is_none()
         && let Some(host) = asked.filter(|host| head.method == Method::CONNECT || !is_this(host))
@@ -182,12 +183,13 @@ fn is_dots(part: &str) -> bool {
 
 /// Whether a request comes from this machine, and not from a page in a browser.
 pub(super) fn admit_local(head: &Parts, hosts: &[String]) -> Result<(), Refusal> {
-    let header = |name| head.headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
-    let origin = header(ORIGIN);
-    let host = header(HOST).filter(|host| !is_named(host, hosts));
-    loopback::admit(host, origin).map_err(|stranger| {
+    let header = |name: &str| head.headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
+    let origin = header(ORIGIN.as_str());
+    let host = header(HOST.as_str()).filter(|host| !is_named(host, hosts));
+    loopback::admit(host, origin, header(SITE)).map_err(|stranger| {
         let why = match &stranger {
             loopback::Stranger::Page(_) => format!("with an `Origin` header, and {stranger}"),
+            loopback::Stranger::OtherSite(_) => format!("from a web page, and {stranger}"),
             loopback::Stranger::Name(_) => {
                 format!("and {stranger}, or allow a container's name by `proxy_hosts: [NAME]`")
             }
@@ -313,6 +315,7 @@ mod tests {
                 &[("origin", "http://localhost:3000")],
                 "Origin: http://localhost:3000",
             ),
+            ("GET", "/model/v1/models", &[("sec-fetch-site", "cross-site")], "Sec-Fetch-Site: cross-site"),
             ("POST", "/model/v1/chat/completions", &[("host", "llm-gateway:9321")], "`proxy_hosts: [NAME]`"),
             (
                 "GET",

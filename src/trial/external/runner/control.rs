@@ -17,8 +17,8 @@ use crate::trial::opened::Setup;
 use crate::trial::proxy::base_path;
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Deserialize;
@@ -128,8 +128,9 @@ async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
 impl Desk {
     async fn answer(&self, request: Request) -> Result<(StatusCode, Value), Refused> {
         let (head, body) = request.into_parts();
-        let header = |name: HeaderName| head.headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-        loopback::admit(header(HOST), header(ORIGIN)).map_err(|why| (StatusCode::FORBIDDEN, why.to_string()))?;
+        let header = |name: &str| head.headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        loopback::admit(header(HOST.as_str()), header(ORIGIN.as_str()), header(loopback::SITE))
+            .map_err(|why| (StatusCode::FORBIDDEN, why.to_string()))?;
         let path: Vec<&str> = head.uri.path().trim_matches('/').split('/').collect();
         match (head.method.as_str(), path.as_slice()) {
             ("POST", ["cases"]) => self.begin(&read(body).await?).await,
