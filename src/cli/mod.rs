@@ -66,12 +66,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Name suffixes of variables that hold secrets.
-const SECRET_NAMES: [&str; 10] =
-    ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSPHRASE", "_PASS", "_PAT", "_AUTH", "CREDENTIALS", "WEBHOOK_URL"];
-/// Minimum length of a secret in a variable that no project names.
-const LONG: usize = 16;
-
 /// Printed without arguments: two ways to begin.
 const FIRST_COMMANDS: &str = "\
 ragcheck tests assistants that retrieve documents and answer with tools.
@@ -84,17 +78,7 @@ In a project, `ragcheck run` replays its recordings. `ragcheck --help` lists all
 /// Registers likely keys of the environment, by variable name and value, for redaction of all output. Called first,
 /// because any argument may be a key by mistake.
 fn register_secrets() {
-    secrets::declare(variables().filter(|(name, value)| looks_secret(name, value)));
-}
-
-fn looks_secret(name: &str, value: &str) -> bool {
-    let says = SECRET_NAMES.iter().any(|end| name.to_ascii_uppercase().ends_with(end));
-    let looks = value.len() >= LONG
-        && value.chars().any(|letter| letter.is_ascii_digit())
-        && value.chars().any(|letter| letter.is_ascii_alphabetic())
-        && !value.contains([' ', '\\'])
-        && !Path::new(value).exists();
-    says && looks
+    secrets::declare(variables().filter(|(name, value)| secrets::looks_secret(name, value)));
 }
 
 /// Environment variables that are valid text.
@@ -132,7 +116,7 @@ fn apply_project() {
     };
     secrets::declare(variables().filter(|(name, _)| named(name)));
     let of_files = typed_variables().into_iter();
-    secrets::declare(of_files.filter(|(name, value)| named(name) || looks_secret(name, value)));
+    secrets::declare(of_files.filter(|(name, value)| named(name) || secrets::looks_secret(name, value)));
 }
 
 /// Restricts file access from here on to the project's files, paths named by `--allow-path`, and paths on the command

@@ -12,7 +12,7 @@ use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Hold, Plan, PlannedScenario, PlannedTrial, ResolvedCase, VariantSettings};
 use crate::platform::clock::Clock;
-use crate::platform::secrets::Redactor;
+use crate::platform::secrets::{self, Redactor};
 use crate::provider::RetryPolicy;
 use crate::provider::faults::{Faults, Payload};
 use crate::scenario::Loaded;
@@ -99,6 +99,10 @@ impl Opened {
     /// # Errors
     /// `SetupError` for the first thing that cannot be opened or resolved.
     pub fn new(loaded: Arc<Loaded>, plan: &Plan) -> Result<Self, SetupError> {
+        // What an agent gets by the names of secrets is as secret as what the environment has by them.
+        let targets = loaded.scenarios.iter().filter_map(|one| one.scenario.target.as_ref());
+        let given = targets.flat_map(|target| &target.env).filter(|(name, value)| secrets::looks_secret(name, value));
+        secrets::declare(given.map(|(name, value)| (name.clone(), value.clone())));
         let mut sources = BTreeMap::new();
         let setups = plan.scenarios.iter().map(|scenario| setups(&loaded, scenario, &mut sources));
         Ok(Self {

@@ -15,9 +15,9 @@ pub(super) use client::{NO_JSON, cancel, error, lines_of_stdin, messages_in};
 
 use super::arguments::McpRecord;
 use super::exit::Exit;
-use super::looks_secret;
 use super::output::Problem;
 use super::serve::started;
+use crate::platform::secrets::looks_secret;
 use crate::trial::{MCP_MOUNT, is_server_name};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

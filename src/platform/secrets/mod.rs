@@ -18,6 +18,7 @@ mod spellings;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod well_known;
 
 pub(crate) use declared::{
@@ -28,4 +29,5 @@ pub(crate) use given::{cookies, given};
 pub use redactor::Redactor;
 pub(crate) use redactor::{BYTES, MARK, is_unredacted};
 pub(crate) use stream::redact_stream;
+pub(crate) use variables::looks_secret;
 pub(crate) use well_known::keys_by_name;
