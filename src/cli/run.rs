@@ -5,6 +5,7 @@ use super::base_commit::base_commit;
 use super::compare::{self, Side};
 use super::exit::Exit;
 use super::history;
+use super::mcp_server::charged_by;
 use super::output::{self, Problem};
 use super::progress::ProgressLine;
 use super::score::print;
@@ -87,6 +88,11 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         compare::possible(&base.summary, &given.comparing, given.mode == Mode::Live)?;
     }
     let mut suite = load(&given.select)?;
+    if given.charged_by.as_ref().is_some_and(|digest| *digest != charged_by(&suite.loaded().project)) {
+        return Err(Problem::Words(
+            "prices or providers of the project were edited: --max-cost counts by others".into(),
+        ));
+    }
     if let Some(file) = &given.faults {
         suite = suite.with_faults(&faults_in(file)?);
     }

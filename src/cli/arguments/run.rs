@@ -143,6 +143,9 @@ pub(in crate::cli) struct Run {
     /// With --max-cost, write to a file what was spent, in US dollars, also if the run fails.
     #[arg(long, value_name = "FILE", require_equals = true, requires = "max_cost")]
     pub spent_file: Option<PathBuf>,
+    /// Digest of the prices and providers that --max-cost counts by: with others, nothing is run.
+    #[arg(long, hide = true, require_equals = true, requires = "max_cost")]
+    pub charged_by: Option<String>,
     #[command(flatten)]
     pub verbose: Verbose,
     /// How the result is printed.

@@ -14,10 +14,9 @@ use super::serve::started;
 use crate::platform::files;
 use crate::platform::lock::lock;
 use crate::provider::mcp::{Message, message, method};
-use crate::scenario;
-use crate::settings::Provider;
-use crate::settings::price::Price;
+use crate::scenario::{self, Project};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -61,19 +60,15 @@ enum CallError {
     NotStarted { program: PathBuf, why: std::io::Error },
 }
 
-/// What the cost of a recording is counted by.
-#[derive(PartialEq)]
-struct Charged {
-    prices: BTreeMap<String, Price>,
-    providers: BTreeMap<String, Provider>,
+/// Digest of what the cost of a recording is counted by.
+pub(super) fn charged_by(project: &Project) -> String {
+    let both = serde_json::to_vec(&(&project.prices, &project.providers)).unwrap_or_default();
+    hex::encode(Sha256::digest(both))
 }
 
-impl Charged {
-    /// Those of a project; `None` if its file has mistakes.
-    fn of(root: &Path) -> Option<Self> {
-        let project = scenario::load_project(root, &crate::catalogues()).ok()?;
-        Some(Self { prices: project.prices, providers: project.providers })
-    }
+/// That of the project in a folder; `None` if its file has mistakes.
+fn charged_in(root: &Path) -> Option<String> {
+    Some(charged_by(&scenario::load_project(root, &crate::catalogues()).ok()?))
 }
 
 /// What the server holds.
@@ -84,8 +79,8 @@ struct Server {
     /// What recordings may still spend, in US dollars; `None` if the server may not record.
     left: Option<Mutex<f64>>,
     root: PathBuf,
-    /// Prices and providers at the start: an agent that edits the project changes no limit.
-    charged: Option<Charged>,
+    /// Digest of prices and providers at the start: an agent that edits the project changes no limit.
+    charged: Option<String>,
     /// Recordings come one after another: they share what is left.
     recording: tokio::sync::Mutex<()>,
     /// Where a recording says what it spent.
@@ -101,7 +96,7 @@ pub(super) fn run(given: &McpServer, granted: Vec<OsString>) -> Result<Exit, Pro
     let root = scenario::find_root(&super::select::current_folder()?);
     let server = Arc::new(Server {
         spent: root.join(format!(".ragcheck/spent-{}", std::process::id())),
-        charged: Charged::of(&root),
+        charged: charged_in(&root),
         root,
         granted,
         program,
@@ -210,13 +205,15 @@ impl Server {
             return Err(CallError::Spent);
         }
         // A recording names the mistakes of a project that has some.
-        if Charged::of(&self.root).is_some_and(|now| self.charged.as_ref() != Some(&now)) {
+        if charged_in(&self.root).is_some_and(|now| self.charged.as_ref() != Some(&now)) {
             return Err(CallError::OtherPrices);
         }
         let mut words = vec![OsString::from("run"), "--mode=record".into(), format!("--max-cost={most}").into()];
         let mut spent_file = OsString::from("--spent-file=");
         spent_file.push(&self.spent);
         words.push(spent_file);
+        // The project may be edited before the subcommand reads it.
+        words.extend(self.charged.as_ref().map(|digest| format!("--charged-by={digest}").into()));
         words.extend(call.words.into_iter().skip(1));
         // All of it, if the call is cancelled or the process dies.
         *lock(left) = before - most;
