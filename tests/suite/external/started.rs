@@ -129,6 +129,7 @@ fn lines(more: &str) {
         let asked: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
         turns += 1;
         if asked["message"].as_str().is_some_and(|message| message.contains("crash")) {
+            eprintln!("worker-pid {} {}", std::process::id(), std::env::var("SHELF_SECRET").unwrap_or_default());
             eprintln!("Traceback: there is no such shelf");
             std::process::exit(3);
         }
@@ -460,15 +461,20 @@ fn an_agent_that_remembers_earlier_trials_is_told_when_it_is_recorded() {
 }
 
 #[test]
-fn a_crash_fails_its_turn_with_the_last_lines_and_the_next_trial_has_a_new_process() {
+fn a_crash_fails_its_turn_with_its_cause_and_not_with_other_lines_and_the_next_trial_has_a_new_process() {
     let stage = stage("lines", "");
     plain(
         &stage,
         "  - {case: crash, ask: Please crash., asks_nothing: true, expect: {answer: {matches: ['[a-z]{3}']}}}\n  - {case: other, ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
     );
+    let secret = "r8Kd93mQzLx82TnPw7K";
+    stage.project.edit("agent.yaml", "  env: {", &format!("  env: {{SHELF_SECRET: {secret}, "));
     let outcome = run(&stage, &["--mode", "live", "--jobs", "1"]);
     outcome.expect_code(1);
     assert!(outcome.stdout.contains("1 PASS, 1 FAIL"), "{}{}", outcome.stdout, outcome.stderr);
+    for (name, bytes) in stage.project.report(&stage.project.newest()) {
+        assert!(!String::from_utf8_lossy(&bytes).contains(secret), "{name} has a secret of `target.env`");
+    }
     let traces = stage.project.traces();
     let evaluated = stage.project.latest("run.json");
     assert_eq!(evaluated["restarts"], json!({"crashed": 1, "timed_out": 0, "trial_error": 0, "declared": 0}));
@@ -479,6 +485,7 @@ fn a_crash_fails_its_turn_with_the_last_lines_and_the_next_trial_has_a_new_proce
     assert!(words(&page).contains("had to be started again 1 time"), "it is on the page, too");
     let failed = events(&traces[0], "turn_ended")[0].to_string();
     assert!(failed.contains("exit code 3") && failed.contains("there is no such shelf"), "{failed}");
+    assert!(!failed.contains("worker-pid"), "equal runs have equal traces: {failed}");
     let shown = stage.project.run(&["show", "agent/crash/external.base.1"]);
     assert!(shown.stdout.contains("printed by the agent's process (agent-output.jsonl)"), "{}", shown.stdout);
     assert!(shown.stdout.contains("    Traceback: there is no such shelf"), "{}", shown.stdout);

@@ -3,12 +3,13 @@
 use crate::platform::lock::lock;
 use crate::platform::secrets::{self, Redactor};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Bytes of a trial's output that are kept.
 const MOST_KEPT: usize = 64 << 10;
-/// Lines of a crashed process that its message shows.
+/// Lines that the message about a process which is not ready shows.
 const LAST_LINES: usize = 8;
 /// Lines in which the cause is looked for: Node prints up to ten lines of its stack behind the exception.
 const CAUSE_LINES: usize = 24;
@@ -17,7 +18,11 @@ const LONGEST_LINE: usize = 300;
 
 /// The output since a trial began; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Output(Arc<Mutex<OutputTail>>);
+pub(super) struct Output {
+    tail: Arc<Mutex<OutputTail>>,
+    /// Streams that have not ended.
+    open: Arc<AtomicUsize>,
+}
 
 #[derive(Debug, Default)]
 struct OutputTail {
@@ -27,16 +32,25 @@ struct OutputTail {
 
 impl Output {
     /// Reads a stream to its end.
-    pub(super) async fn read(self, mut stream: impl AsyncRead + Unpin) {
-        let mut buffer = [0; 4096];
-        while let Ok(count @ 1..) = stream.read(&mut buffer).await {
-            self.add(&buffer[..count]);
+    pub(super) fn read(self, mut stream: impl AsyncRead + Unpin) -> impl Future<Output = ()> {
+        self.open.fetch_add(1, Ordering::SeqCst);
+        async move {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+                self.add(&buffer[..count]);
+            }
+            self.open.fetch_sub(1, Ordering::SeqCst);
         }
+    }
+
+    /// Whether a stream has not been read to its end.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.load(Ordering::SeqCst) > 0
     }
 
     /// Adds bytes, and drops the first ones beyond the limit.
     pub(super) fn add(&self, bytes: &[u8]) {
-        let mut kept = lock(&self.0);
+        let mut kept = lock(&self.tail);
         kept.bytes.extend(bytes);
         let beyond = kept.bytes.len().saturating_sub(MOST_KEPT);
         kept.bytes.drain(..beyond);
@@ -45,12 +59,12 @@ impl Output {
 
     /// Forgets what came before a trial.
     pub(super) fn clear(&self) {
-        *lock(&self.0) = OutputTail::default();
+        *lock(&self.tail) = OutputTail::default();
     }
 
     /// Everything that is kept, without secrets.
     pub(super) fn text(&self) -> String {
-        let kept = lock(&self.0);
+        let kept = lock(&self.tail);
         let bytes: Vec<u8> = kept.bytes.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
         let text = if kept.dropped { text.split_once('\n').map_or("", |(_, rest)| rest) } else { &text };

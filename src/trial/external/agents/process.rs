@@ -320,10 +320,10 @@ impl Process {
         found
     }
 
-    /// What happened, with the cause and its last lines.
+    /// What happened, with the cause. Its other lines are in the trial's file: traces of equal trials are equal.
     fn told(&self, what: &str) -> String {
         let cause = self.output.cause().map_or(".".to_owned(), |line| format!(": {line}"));
-        format!("{what}{cause}\n{}", self.output.last_lines().join("\n")).trim_end().to_owned()
+        format!("{what}{cause}")
     }
 
     /// How it ended, if it did.
@@ -340,6 +340,10 @@ impl Life for Process {
             loop {
                 if let Some(status) = self.exit() {
                     self.clock.sleep(LOOK).await;
+                    // What it printed last is read before the cause is told; a helper of its own may keep the stream open.
+                    while self.output.is_open() && self.clock.now() < until {
+                        self.clock.sleep(LOOK).await;
+                    }
                     return Some((CRASHED, self.told(&format!("The agent's process ended in this turn ({status})"))));
                 }
                 if self.clock.now() >= until {
