@@ -112,7 +112,16 @@ enum Lane {
 pub(super) fn checked(provider: Option<&str>) -> Result<(), Unmet> {
     let Some(name) = provider else { return Ok(()) };
     let known = name == SIMULATOR || KNOWN.iter().any(|(known, ..)| *known == name);
-    if known || name.starts_with("http://") || name.starts_with("https://") {
+    if known {
+        return Ok(());
+    }
+    if let Some((_, address)) = name.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme)) {
+        let host = address.split(['/', '?', '#']).next().unwrap_or_default();
+        if host.contains('@') || address.contains(['?', '#']) || !secrets::declared().is_clean(name) {
+            let why = "this address holds a login, parameters or a key, which would be written into ragcheck.yaml: name the base URL \
+                       alone, and the variable with the key in the file";
+            return Err(Unmet::Provider(why.to_owned()));
+        }
         return Ok(());
     }
     let names: Vec<&str> = KNOWN.iter().map(|(name, ..)| *name).filter(|name| *name != "perplexity").collect();

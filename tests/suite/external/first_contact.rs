@@ -190,6 +190,8 @@ fn what_stands_in_the_way_is_said_with_a_remedy_and_nothing_is_written() {
             &[],
             &["(text/html) is neither JSON, events nor plain text; it begins with: <html>Sign in"],
         ),
+        ("ends", &["--provider", "http://me:pass@127.0.0.1/v1"], &["holds a login, parameters or a key"]),
+        ("ends", &["--provider", "https://llm.example/v1?api_key=abc"], &["holds a login, parameters or a key"]),
         ("ends", &["--provider", "opena"], &["--provider: `opena` is unknown; known: openai, anthropic"]),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
