@@ -182,7 +182,7 @@ pub(super) fn conversation(trace: &Trace) -> String {
     }
     out.push('\n');
     for (number, event) in (1..).zip(&trace.events) {
-        let _ = writeln!(out, "{number:>3}  {:>8.1} ms  {}", millis(event.at_us), line(event));
+        let _ = writeln!(out, "{number:>3}  {:>8.1} ms  {}", millis(event.at_us), text::block(&line(event)));
     }
     match &trace.end {
         TrialEnd::Completed => {

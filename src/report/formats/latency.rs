@@ -51,7 +51,7 @@ pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
         column(
             "figure",
             "`turn_p50` to `turn_p99`; `stage_…` (means along the critical path); `first_token_p50` to `first_token_p99`",
-            |row| row.name.as_str().into(),
+            |row| cell(&row.name),
         ),
         whole_column("n", "number of turns, or of completions for `first_token_…`", |row| Some(row.n)),
         whole_column("unanswered", "turns without an answer among them; empty for a stage", |row| row.unanswered),
@@ -196,5 +196,13 @@ mod tests {
         assert!((sum(&total) - sum(&parts)).abs() < 0.01, "{rows:?}");
         assert_eq!(parts.len(), 6);
         assert!(rows.iter().all(|row| row[16].starts_with("REPLAYED, recorded from ")), "{rows:?}");
+    }
+
+    #[test]
+    fn the_name_of_a_stage_commands_no_terminal() {
+        let mut run = sample::run(1);
+        run.evaluation.latency[0].stages[0].stage = "red\u{1b}[31m\r\n::x\u{9b}".to_owned().into();
+        let text = written(&FORMATS[0], &run.view());
+        assert!(text.contains("stage_red\u{fffd}[31m ::x\u{fffd},"), "{text}");
     }
 }
