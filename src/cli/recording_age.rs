@@ -18,9 +18,5 @@ pub(super) fn ages(given: Option<Duration>, project: &Project) -> Result<Ages, P
         Ok(text) => text.parse().map_err(|why| format!("{NOW} is not a time such as 2026-02-11T09:14:03Z: {why}"))?,
         Err(_) => RealClock::start().wall(),
     };
-    let limit = match given {
-        Some(limit) => Some(limit),
-        None => project.recordings.warn_after(),
-    };
-    Ok(Ages::new(limit, now))
+    Ok(Ages::new(given.or_else(|| project.recordings.warn_after()), now))
 }

@@ -131,10 +131,7 @@ impl Template {
                 }
             }
         }
-        match begun.pop() {
-            Some(Begun { line, name, .. }) => Err(TemplateError::NoEnd { line, name }),
-            None => Ok(Self(parts)),
-        }
+        begun.pop().map_or_else(|| Ok(Self(parts)), |Begun { line, name, .. }| Err(TemplateError::NoEnd { line, name }))
     }
 
     /// Fills in these values and trims the text. A name without a value is left out.

@@ -331,8 +331,7 @@ pub(super) fn matching(
          JOIN results r ON r.id = p.result
          ORDER BY r.id, k.keyword",
     )?;
-    let rows = statement.query_map([stems], |row| Ok((row.get(0)?, record_of(row)?, row.get(7)?)))?;
-    rows.collect()
+    statement.query_map([stems], |row| Ok((row.get(0)?, record_of(row)?, row.get(7)?)))?.collect()
 }
 
 fn record_of(row: &Row<'_>) -> rusqlite::Result<ExternalRecord> {

@@ -217,8 +217,7 @@ impl Suite {
         }
         let unlisted = Unlisted::beside(&folder);
         if options.mode == Mode::Replay {
-            let pruned = run::folder::prune(&reports, self.loaded().project.keep_replays(), &folder);
-            pruned.map_err(&unlisted)?;
+            run::folder::prune(&reports, self.loaded().project.keep_replays(), &folder).map_err(&unlisted)?;
         }
         notes.extend(evaluation::write_runs_page(&reports, root).map_err(unlisted)?);
         Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes, history })

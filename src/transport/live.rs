@@ -92,10 +92,7 @@ fn with_roots(builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
         let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
         Some(roots.filter_map(|root| reqwest::Certificate::from_der(root).ok()).collect())
     });
-    match &*BUNDLED {
-        Some(roots) => builder.tls_certs_only(roots.iter().cloned()),
-        None => builder,
-    }
+    if let Some(roots) = &*BUNDLED { builder.tls_certs_only(roots.iter().cloned()) } else { builder }
 }
 
 /// The system verifies certificates.
@@ -382,9 +379,7 @@ async fn read(
         if let Some(relay) = relay {
             relay.push(chunk);
         }
-        if let Some((clock, start)) = arrivals {
-            chunks.push(Chunk { at: clock.now().saturating_sub(start), end: body.len() });
-        }
+        chunks.extend(arrivals.map(|(clock, start)| Chunk { at: clock.now().saturating_sub(start), end: body.len() }));
         if end.is_some_and(|end| end.leaves && sse::is_stream(&headers, &body) && end.is_whole(&body)) {
             break;
         }

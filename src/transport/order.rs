@@ -83,10 +83,7 @@ fn phases(passed: &[Observed], roots: &BTreeMap<u32, u32>) -> Vec<Phase> {
 /// Conversations of which each goes on after the other has begun: they were side by side, even if no two of their requests
 /// were under way at once. One that is within another is that of a tool.
 fn crossing(roots: &BTreeMap<u32, u32>) -> Vec<Phase> {
-    let mut spans: BTreeMap<u32, u32> = BTreeMap::new();
-    for (ordinal, root) in roots {
-        spans.insert(*root, *ordinal);
-    }
+    let spans: BTreeMap<u32, u32> = roots.iter().map(|(ordinal, root)| (*root, *ordinal)).collect();
     let later = |from: u32, to: u32| spans.range(from + 1..to.max(from + 1)).filter(move |(_, other)| **other > to);
     let both = spans.iter().flat_map(|(from, to)| later(*from, *to).map(|(next, other)| (*from, *next, *other)));
     both.map(|(from, next, to)| Phase { members: vec![from, next], from, to, several: false }).collect()

@@ -1,4 +1,8 @@
 //! How a trial ended: its trace, or the error that says why there is none.
+#![expect(
+    clippy::unnecessary_box_returns,
+    reason = "an error of a trial is long and always on its way through results"
+)]
 
 use super::opened::Trial;
 use crate::cassette::{Cassette, Header};
@@ -42,8 +46,7 @@ impl Trial<'_> {
     /// Roles of the tools that its agent declares, known even if the trial ends before it begins.
     fn declared_roles(self) -> Roles {
         let agent = || Some(self.plan.scenario_of(self.planned)?.agent.as_ref()?.roles.by_tool());
-        let flow = flow::by_name(&self.planned.lane.flow).map(flow::roles);
-        flow.or_else(agent).unwrap_or_default()
+        flow::by_name(&self.planned.lane.flow).map(flow::roles).or_else(agent).unwrap_or_default()
     }
 
     /// Result of a trial that never ran.
@@ -89,25 +92,21 @@ fn sources(from: &BTreeMap<String, String>) -> String {
 }
 
 /// An error whose message is also its cause.
-#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn error(kind: TrialErrorKind, message: &str, detail: Vec<String>) -> Box<TrialError> {
     Box::new(TrialError { kind, message: message.to_owned(), cause: message.to_owned(), detail })
 }
 
 /// Error for services that cannot be used.
-#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn unusable(why: impl ToString) -> Box<TrialError> {
     error(TrialErrorKind::Provider, &why.to_string(), Vec::new())
 }
 
 /// Error for a trial that is not part of the opened plan.
-#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn foreign() -> Box<TrialError> {
     error(TrialErrorKind::Panic, &bug("the trial is of another plan"), Vec::new())
 }
 
 /// End of a trial that cannot continue.
-#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn aborted(abort: &Abort) -> Box<TrialError> {
     match abort {
         Abort::State(problem) => error(TrialErrorKind::ConversationBroken, &problem.to_string(), Vec::new()),
@@ -148,8 +147,5 @@ pub(super) fn bug(reason: &str) -> String {
 pub(super) fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
     let Ok(value) = serde_json::to_value(&trace) else { return Trace { events: Vec::new(), ..trace } };
     let clean = redactor.redact_value(&value);
-    if clean == value {
-        return trace;
-    }
-    serde_json::from_value(clean).unwrap_or(Trace { events: Vec::new(), ..trace })
+    if clean == value { trace } else { serde_json::from_value(clean).unwrap_or(Trace { events: Vec::new(), ..trace }) }
 }

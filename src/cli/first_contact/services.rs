@@ -232,14 +232,13 @@ impl Services {
             (None, Lane::Other(family)) => (dialect_of(family), family),
             (None, _) => ("openai-chat", "openai"),
         };
-        let service = if lane == Lane::Search { Service::Search } else { Service::Model };
         let asked =
             format!("the agent asks by {} {}", request.method, request.path.split('?').next().unwrap_or_default());
         let given = self.given.as_deref().filter(|given| lane == Lane::Model || *given == SIMULATOR);
         let set = |variable: &str| std::env::var(variable).is_ok_and(|key| !key.trim().is_empty());
         let found = KNOWN.iter().find(|(name, of, _, key)| match given {
             Some(given) => *name == given,
-            None => *of == family && (set(key) || service == Service::Search && *name == "perplexity" && set(key)),
+            None => *of == family && set(key),
         });
         let model = model_of(request);
         let dialect = dialect.to_owned();

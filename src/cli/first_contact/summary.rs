@@ -69,14 +69,10 @@ pub(super) fn summary(findings: &Findings) -> String {
         sources
     };
     let mut lines = vec![reached, format!("reply:     {}{at}", met.shape.kind)];
-    for choice in chosen.all() {
-        lines.push(format!("provider:  {} ({})", choice.name, choice.why));
-    }
+    lines.extend(chosen.all().map(|choice| format!("provider:  {} ({})", choice.name, choice.why)));
     let names: Vec<&str> = findings.tools.iter().map(|tool| tool.name.as_str()).collect();
     lines.push(format!("tools:     {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));
-    for one in &findings.vars {
-        lines.push(format!("generated: {one}"));
-    }
+    lines.extend(findings.vars.iter().map(|one| format!("generated: {one}")));
     format!("{}\n", lines.join("\n"))
 }
 

@@ -57,9 +57,7 @@ impl<'a> StoredPassage<'a> {
             about.insert("file".into(), json!(place.file));
             about.insert("section".into(), json!(place.section));
             about.insert("offset".into(), json!(place.offset));
-            if let Some(page) = place.page {
-                about.insert("page".into(), json!(page));
-            }
+            about.extend(place.page.map(|page| ("page".into(), json!(page))));
         }
         about
     }

@@ -178,9 +178,7 @@ impl Source {
             self.known
                 .extend(WEEKDAYS.iter().find(|day| day.starts_with(&parts[1].to_lowercase())).map(ToString::to_string));
         }
-        for initials in initials(text) {
-            self.known.insert(initials);
-        }
+        self.known.extend(initials(text));
         self.letters.extend(found.iter().map(String::as_str));
         self.letters.push(' ');
         self.known.extend(found.iter().filter(|word| !word.is_ascii()).map(|word| unmarked(word)));

@@ -89,10 +89,7 @@ impl<'a> Node<'a> {
 
     /// Text of a scalar, without its quotes.
     pub(crate) fn written(&self) -> Option<&str> {
-        match self.kind() {
-            Kind::Scalar(text, _) => Some(text),
-            _ => None,
-        }
+        if let Kind::Scalar(text, _) = self.kind() { Some(text) } else { None }
     }
 
     /// Meaning of a scalar: without quotes, `true` and `false` are booleans, JSON numbers are numbers, and numbers with
@@ -107,18 +104,12 @@ impl<'a> Node<'a> {
 
     /// Text of a scalar that is not a number, a boolean or null.
     pub(crate) fn text(&self) -> Option<&str> {
-        match self.scalar() {
-            Some(Scalar::Text(text)) => Some(text),
-            _ => None,
-        }
+        if let Some(Scalar::Text(text)) = self.scalar() { Some(text) } else { None }
     }
 
     /// Base64 that is tagged as such.
     pub(crate) fn binary(&self) -> Option<&str> {
-        match self.kind() {
-            Kind::Scalar(text, Style::Binary) => Some(text),
-            _ => None,
-        }
+        if let Kind::Scalar(text, Style::Binary) = self.kind() { Some(text) } else { None }
     }
 
     /// Whether it is null: `null`, `~` or empty.
@@ -128,10 +119,7 @@ impl<'a> Node<'a> {
 
     /// The items of a list.
     pub(crate) fn items(&self) -> Option<&[Node<'a>]> {
-        match self.kind() {
-            Kind::List(items) => Some(items),
-            _ => None,
-        }
+        if let Kind::List(items) = self.kind() { Some(items) } else { None }
     }
 
     /// Whether it is a map.

@@ -149,9 +149,7 @@ fn literal(out: &mut String, text: &str, indent: usize) {
         }
         out.push('\n');
     }
-    for _ in 1..(text.len() - body.len()) {
-        out.push('\n');
-    }
+    out.extend((1..(text.len() - body.len())).map(|_| '\n'));
 }
 
 fn key(out: &mut String, name: &str) {

@@ -238,9 +238,7 @@ fn put_texts(content: &mut Value, said: &str) {
     for place in &mut places {
         **place = Value::from(texts.next().unwrap_or_default());
     }
-    if let Some(left) = texts.next().filter(|left| !left.is_empty()) {
-        parts.push(json!({"type": "input_text", "text": left}));
-    }
+    parts.extend(texts.next().filter(|left| !left.is_empty()).map(|left| json!({"type": "input_text", "text": left})));
 }
 
 /// Writes the items of a message; `custom` are the ids of earlier calls of custom tools.

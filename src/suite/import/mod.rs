@@ -186,13 +186,10 @@ impl Imported {
 
     /// Adds the project's criteria; they replace default criteria with the same id.
     pub fn by_project(&mut self, project: Criteria) {
-        let usual = std::mem::take(&mut self.plan.criteria.criteria);
+        let mut usual = std::mem::take(&mut self.plan.criteria.criteria);
         let mut criteria = project.criteria;
-        for row in usual {
-            if !criteria.iter().any(|own| own.id == row.id) {
-                criteria.push(row);
-            }
-        }
+        usual.retain(|row| !criteria.iter().any(|own| own.id == row.id));
+        criteria.extend(usual);
         self.plan.criteria = Criteria { criteria, ..project };
     }
 }

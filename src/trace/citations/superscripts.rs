@@ -13,10 +13,7 @@ pub(super) fn superscripts(text: &str) -> Vec<Mark> {
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        let (inside, length) = match tagged(rest) {
-            Some(tagged) => tagged,
-            None => raised(rest),
-        };
+        let (inside, length) = tagged(rest).unwrap_or_else(|| raised(rest));
         if length == 0 {
             at += rest.chars().next().map_or(1, char::len_utf8);
             continue;
