@@ -20,10 +20,10 @@ use super::assignment::largest;
 use super::{Held, Seen, TurnView, quote};
 use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallOutcome, CallPattern};
 use crate::trace::text::listed;
-use crate::trace::{ModelCalled, Reply, ToolCalled, ToolOutcome};
+use crate::trace::{ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Largest number of calls with unknown outcome for which all combinations are tried.
@@ -41,8 +41,11 @@ enum Came {
 }
 
 impl Came {
-    /// Possible outcomes of a call whose outcome the trace does not show.
-    const POSSIBLE: [Self; 4] = [Self::Ok, Self::OkAsAsked, Self::Failed, Self::NotRun];
+    /// Possible outcomes of a call whose outcome, or whose result, the trace does not show.
+    fn possible(call: &ToolCalled) -> &'static [Self] {
+        let all = &[Self::NotRun, Self::Ok, Self::OkAsAsked, Self::Failed];
+        if call.outcome.is_unseen() { all } else { &all[1..3] }
+    }
 
     fn worked(self) -> bool {
         matches!(self, Self::Ok | Self::OkAsAsked)
@@ -77,6 +80,11 @@ pub(super) fn hides_arguments(call: &ToolCalled) -> bool {
     call.arguments.is_null() && !matches!(call.outcome, ToolOutcome::Rejected(_) | ToolOutcome::OutOfOrder(_))
 }
 
+/// Whether the trace does not show what a call that worked returned.
+fn hides_result(call: &ToolCalled) -> bool {
+    matches!(&call.outcome, ToolOutcome::Ok(ToolResult::Other(result)) if *result == ToolResult::UNSHOWN)
+}
+
 /// Whether one completion asked for both calls of a tool, so that neither is a retry of the other.
 fn are_together(view: &TurnView<'_>, one: &ToolCalled, other: &ToolCalled) -> bool {
     let asks = |model: &ModelCalled| match &model.reply {
@@ -98,12 +106,27 @@ fn is_unreadable(arguments: &Value) -> bool {
     !is_nothing && !arguments.is_object()
 }
 
+/// The calls of each turn. One whose result a later turn shows is counted there alone.
+fn counted<'v, 'a>(turns: &[&'v TurnView<'a>]) -> Vec<(&'v TurnView<'a>, Vec<&'a ToolCalled>)> {
+    let key = |call: &'a ToolCalled| (call.call, call.id.as_str(), call.tool.as_str());
+    let all = turns.iter().enumerate().flat_map(|(turn, view)| view.calls().map(move |call| (turn, call)));
+    let shown = all.filter(|(_, call)| !call.id.is_empty() && !call.outcome.is_unseen());
+    let last: BTreeMap<_, usize> = shown.map(|(turn, call)| (key(call), turn)).collect();
+    let is_later = |turn: usize, call: &'a ToolCalled| last.get(&key(call)).is_some_and(|shown| *shown > turn);
+    let of = |(turn, view): (usize, &&'v TurnView<'a>)| {
+        let calls = view.calls().filter(|call| !(call.outcome.is_unseen() && is_later(turn, call)));
+        (*view, calls.collect())
+    };
+    turns.iter().enumerate().map(of).collect()
+}
+
 /// Collects the calls of the turns; unknown outcomes are taken from `assumed`, in order.
 fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>, fitting: Fitting) -> Vec<Called<'a>> {
     let mut all: Vec<Called<'a>> = Vec::new();
-    for (turn, view) in turns.iter().enumerate() {
-        for call in view.calls() {
+    for (turn, (view, calls)) in counted(turns).into_iter().enumerate() {
+        for call in calls {
             let came = match &call.outcome {
+                ToolOutcome::Ok(_) if hides_result(call) => assumed.next().unwrap_or(Came::Ok),
                 ToolOutcome::Ok(_) => Came::Ok,
                 ToolOutcome::Failed { .. } => Came::Failed,
                 ToolOutcome::Rejected(_) | ToolOutcome::OutOfOrder(_) => Came::NotRun,
@@ -250,22 +273,26 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
     }
 }
 
-/// Checks the calls of `turns` with every possible outcome of those whose outcome is not shown.
+/// Checks the calls of `turns` with every possible outcome of those whose outcome or result is not shown.
 fn check_outcomes(
     expectation: &CallExpectation,
     turns: &[&TurnView<'_>],
     patterns: &Patterns,
     fitting: Fitting,
 ) -> Held {
-    let unseen: Vec<&ToolCalled> =
-        turns.iter().flat_map(|turn| turn.calls()).filter(|call| call.outcome.is_unseen()).collect();
-    let concerned = |call: &&ToolCalled| expectation.patterns().iter().any(|pattern| pattern.tool == call.tool);
+    let calls = counted(turns).into_iter().flat_map(|(_, calls)| calls);
+    let unseen: Vec<&ToolCalled> = calls.filter(|call| call.outcome.is_unseen() || hides_result(call)).collect();
+    let concerned = |call: &&ToolCalled| {
+        let reads = |pattern: &CallPattern| call.outcome.is_unseen() || !pattern.result.is_empty();
+        expectation.patterns().iter().any(|pattern| pattern.tool == call.tool && reads(pattern))
+    };
     let open = unseen.iter().filter(|call| concerned(call)).count();
     let under = |assumed: &[Came]| {
         let mut assumed = assumed.iter().copied();
-        let of = unseen
-            .iter()
-            .map(|call| if concerned(call) { assumed.next().unwrap_or(Came::NotRun) } else { Came::NotRun });
+        let of = unseen.iter().map(|call| {
+            let given = if concerned(call) { assumed.next() } else { None };
+            given.unwrap_or(Came::possible(call)[0])
+        });
         let of: Vec<Came> = of.collect();
         check_all(expectation, &called(turns, &mut of.into_iter(), fitting), patterns)
     };
@@ -276,6 +303,13 @@ fn check_outcomes(
         let tools: BTreeSet<&str> =
             unseen.iter().filter(|call| concerned(call)).map(|call| call.tool.as_str()).collect();
         let tools: Vec<String> = tools.into_iter().map(|tool| quote(tool, 60)).collect();
+        if unseen.iter().filter(|call| concerned(call)).all(|call| hides_result(call)) {
+            return Seen::hidden(format!("not measured: the trace does not show what {} returned", tools.join(", ")));
+        }
+        let why = unseen.iter().filter(|call| concerned(call)).find_map(|call| match &call.outcome {
+            ToolOutcome::Unseen { reason } => Some(reason.as_str()),
+            _ => None,
+        });
         let last = turns.iter().filter_map(|turn| turn.calls().last());
         let role = last.into_iter().find(|call| call.outcome.is_unseen() && concerned(call)).map(|call| {
             format!(
@@ -284,8 +318,9 @@ fn check_outcomes(
             )
         });
         Seen::hidden(format!(
-            "not measured: no later message shows a result of {}, so whether it ran is unknown{}",
+            "not measured: whether {} ran is unknown: {}{}",
             tools.join(", "),
+            why.unwrap_or_default(),
             role.unwrap_or_default()
         ))
     };
@@ -293,11 +328,14 @@ fn check_outcomes(
         return Err(cannot_be_told());
     }
     let mut combinations: Vec<Vec<Came>> = vec![Vec::new()];
-    for _ in 0..open {
-        let longer = |one: &Vec<Came>| Came::POSSIBLE.map(|came| [one.as_slice(), &[came]].concat());
+    for call in unseen.iter().filter(|call| concerned(call)) {
+        let longer = |one: &Vec<Came>| {
+            let one = one.clone();
+            Came::possible(call).iter().map(move |came| [one.as_slice(), &[*came]].concat())
+        };
         combinations = combinations.iter().flat_map(longer).collect();
     }
-    let none = under(&vec![Came::NotRun; open]);
+    let none = under(&[]);
     let alike = combinations.iter().all(|assumed| under(assumed).is_ok() == none.is_ok());
     if alike { none } else { Err(cannot_be_told()) }
 }

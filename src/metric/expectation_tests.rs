@@ -306,6 +306,39 @@ fn a_call_of_which_nothing_shows_what_came_of_it_holds_or_fails_only_where_that_
 }
 
 #[test]
+fn a_condition_on_a_result_that_the_trace_does_not_show_is_open() {
+    let unshown = || ToolOutcome::Ok(ToolResult::Other(ToolResult::UNSHOWN.into()));
+    let null = || ToolOutcome::Ok(ToolResult::Other(Value::Null));
+    let six = "tool: kb, result: {/a: {equals: 6}}";
+    for (expect, outcome, told) in [
+        (format!("{{never: {{{six}}}}}"), unshown(), "open"),
+        (format!("{{at_most: {{call: {{{six}}}, times: 0}}}}"), unshown(), "open"),
+        (format!("{{at_most: {{call: {{{six}}}, times: 1}}}}"), unshown(), "holds"),
+        (format!("{{superset: [{{{six}}}]}}"), unshown(), "open"),
+        (format!("{{never: {{{six}, outcome: failed}}}}"), unshown(), "holds"),
+        ("{never: kb}".to_owned(), unshown(), "fails"),
+        ("{exactly_once: kb}".to_owned(), unshown(), "holds"),
+        (format!("{{never: {{{six}}}}}"), null(), "holds"),
+    ] {
+        let plan = plan(&format!("[{{case: a, ask: q, expect: {{calls: [{expect}]}}}}]"), "[]", 1);
+        let trace = super::sample::story(&plan, 0).turn("q").call("kb", json!({}), outcome).deliver("x", &[], 1).done();
+        let check = checks(&plan, &trace).into_iter().find(|check| check.what.contains("calls.")).expect("a check");
+        assert_eq!(seen(&check), told, "{expect}: {}", check.seen);
+    }
+}
+
+#[test]
+fn a_call_whose_result_a_later_turn_shows_counts_once_over_the_case() {
+    let expect = "{calls: [{exactly_once: {tool: kb, outcome: ok}}, {at_most: {call: kb, times: 1}}]}";
+    let plan = plan(&format!("[{{case: a, turns: [{{ask: q}}, {{ask: r}}], expect: {expect}}}]"), "[]", 1);
+    let first = super::sample::story(&plan, 0).turn("q").unseen("kb").deliver("x", &[], 1);
+    let again = first.turn("r").call("kb", json!({"q": "a"}), ToolOutcome::Ok(ToolResult::Other(json!("done"))));
+    let all = checks(&plan, &again.deliver("x", &[], 1).done());
+    let failed: Vec<&String> = all.iter().filter(|check| !check.passed).map(|check| &check.seen).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
 fn the_outcomes_of_up_to_four_calls_are_assumed() {
     let of = |number: usize| {
         let plan = plan("[{case: a, ask: q, expect: {calls: [{never: kb}]}}]", "[]", 1);

@@ -31,7 +31,8 @@ use super::catalogue::Registered;
 use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote, trajectory};
 use crate::settings::catalogue::Units;
 use crate::trace::{
-    Answer, FlowSearch, Hit, Logged, Role, SearchResult, ToolCalled, ToolOutcome, ToolResult, USED_INTERNAL_KB, What,
+    Answer, FlowSearch, Hit, Logged, Mode, Role, SearchResult, ToolCalled, ToolOutcome, ToolResult, USED_INTERNAL_KB,
+    What,
 };
 use facts::{Fact, statements};
 use serde_json::Value;
@@ -113,7 +114,8 @@ struct Known<'a> {
     places: HashMap<(&'a str, &'a str), usize>,
     /// Why a search of the conversation does not show what it found.
     hidden: Option<&'a str>,
-    /// Whether a search of the conversation failed, had no hit or came after the answer, which shows that nothing was found.
+    /// Whether the trace lists all searches, or one of the conversation failed, had no hit or came after the answer: what is not
+    /// shown was not found.
     found_nothing: bool,
 }
 
@@ -166,7 +168,7 @@ fn of_trial<'a>(view: &TrialView<'a>) -> Vec<Option<Grounded>> {
         known.asked.add(turn.query);
         let mut numbered = Vec::new();
         known.hidden = known.hidden.or_else(|| hidden(view, turn));
-        known.found_nothing |= turn.events.iter().any(|what| is_failed_search(view, what));
+        known.found_nothing |= says_searches(view) || turn.events.iter().any(|what| is_failed_search(view, what));
         // An imported turn may go on after its answer: what that found supports later answers alone.
         let end = turn.events.iter().position(|what| matches!(what, What::TurnEnded(_)));
         let (before, after) = turn.events.split_at(end.unwrap_or(turn.events.len()));
@@ -200,13 +202,20 @@ fn hidden<'a>(view: &TrialView<'a>, turn: &TurnView<'a>) -> Option<&'a str> {
                     Some(reason.as_str())
                 }
                 ToolOutcome::Ok(ToolResult::Other(result)) if retrieves && *result == ToolResult::UNSHOWN => {
-                    Some("the provider's answer does not show what its search found")
+                    Some("the trace does not show what a search found")
                 }
                 _ => None,
             }
         }
         _ => None,
     })
+}
+
+/// Whether an imported trace lists the searches and calls of every turn: where a list is empty, nothing was retrieved.
+fn says_searches(view: &TrialView<'_>) -> bool {
+    let lacks = |member| view.trace.lacks(member);
+    let lists = view.trace.evidence.mode == Mode::Imported && view.trace.absent.is_some();
+    lists && !lacks(Member::Passages) && !lacks(Member::Calls)
 }
 
 fn is_failed_search(view: &TrialView<'_>, what: &What) -> bool {

@@ -392,3 +392,28 @@ fn small_numbers_in_the_words_of_other_languages_are_numbers() {
     }
     assert_eq!(unsupported("It takes 2 days.", "It is due to arrive once.").1.len(), 1, "words of English are none");
 }
+
+#[test]
+fn facts_of_an_imported_trace_that_lists_no_search_are_unsupported_and_one_without_the_list_is_no_unit() {
+    use crate::metric::sample::{metric, plan, story, viewed};
+    use crate::trace::{Member, Mode};
+    let plan = plan("[{case: a, ask: q}]", "[]", 1);
+    let of = |mode: Mode, absent: Option<Vec<Member>>| {
+        let mut trace = story(&plan, 0).turn("How heavy is it?").deliver("It weighs 160 kg.", &[], 1).done();
+        (trace.evidence.mode, trace.absent) = (mode, absent);
+        for event in &mut trace.events {
+            if let What::TurnEnded(ended) = &mut event.what
+                && let crate::trace::TurnOutcome::Answered(answer) = &mut ended.outcome
+            {
+                answer.unseen = vec![USED_INTERNAL_KB.to_owned()];
+            }
+        }
+        viewed(&plan, &trace, |view| (metric("grounded").observe)(&view).len())
+    };
+    assert_eq!(of(Mode::Imported, Some(Vec::new())), 1, "`searches` and `calls` are there, and empty");
+    for lacks in [Member::Passages, Member::Calls] {
+        assert_eq!(of(Mode::Imported, Some(vec![lacks])), 0, "{lacks:?}");
+    }
+    assert_eq!(of(Mode::Imported, None), 0, "messages do not show what the agent's code retrieved");
+    assert_eq!(of(Mode::Live, Some(Vec::new())), 0, "spans beside traffic may leave a search out");
+}

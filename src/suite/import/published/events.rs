@@ -186,7 +186,7 @@ impl Telling<'_> {
             (None, _, Some(message)) => ToolOutcome::Failed { message, retryable: false },
             (_, Some(result), _) => ToolOutcome::Ok(result),
             (Some(Outcome::Ok), None, _) if responds => ToolOutcome::Ok(ToolResult::Responded),
-            (Some(Outcome::Ok), None, _) => ToolOutcome::Ok(ToolResult::Other(Value::Null)),
+            (Some(Outcome::Ok), None, _) => ToolOutcome::Ok(ToolResult::Other(ToolResult::UNSHOWN.into())),
             (None, None, None) => {
                 ToolOutcome::Unseen { reason: "the trace has neither its outcome nor its result".into() }
             }
