@@ -83,6 +83,7 @@ struct Written<'m> {
     first: bool,
 }
 
+/// Parts of one message. Its texts are pieces of one text, as in the answers of live providers.
 #[derive(Default)]
 struct Open {
     texts: Vec<String>,
@@ -102,9 +103,9 @@ impl Written<'_> {
         self.first = false;
         message.shift_remove(self.key);
         message.insert("role".to_owned(), Value::from(self.role));
-        message.insert("content".to_owned(), Value::from(texts.join("\n")));
+        message.insert("content".to_owned(), Value::from(texts.concat()));
         if !refusals.is_empty() {
-            message.insert("refusal".to_owned(), Value::from(refusals.join("\n")));
+            message.insert("refusal".to_owned(), Value::from(refusals.concat()));
         }
         if !calls.is_empty() {
             // LangChain repeats the calls of the content in `tool_calls`.

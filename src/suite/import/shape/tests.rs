@@ -145,6 +145,18 @@ fn tools_that_the_service_runs_are_calls_with_their_results() {
     assert!(line.contains("file_search {\"queries\":[\"q\"]} = [{\"text\":\"t\"}]"), "{line}");
 }
 
+#[test]
+fn the_text_parts_of_a_message_are_pieces_of_one_text() {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let gemini = json!([{"role": "user", "parts": [{"text": "Why"}, {"text": "?"}]}, {"role": "model", "parts": [{"text": "It costs 5"}, {"text": "0 euros."}]}]);
+    let cited = json!([{"role": "user", "content": "Why?"}, {"role": "assistant", "content": [text("It costs "), text("50 euros"), text(".")]}]);
+    let apart = json!([{"role": "user", "content": [text("Why"), {"type": "image_url", "image_url": {"url": "u"}}, text("?")]},
+        {"role": "assistant", "content": [text("It costs 50\u{20}"), text("euros.")]}]);
+    for messages in [gemini, cited, apart] {
+        assert_eq!(told(&messages).as_deref(), Ok("asks Why?; answers It costs 50 euros."), "{messages}");
+    }
+}
+
 /// A conversation whose call `1` has this result, as a message.
 fn resulting(result: &Value) -> Value {
     json!([
