@@ -81,7 +81,7 @@ impl McpSessions {
             let mut headers = request.headers.clone();
             headers.retain(|(name, _)| name != SESSION && !name.starts_with("mcp-name"));
             headers.extend(id.map(|id| (SESSION.to_owned(), id.to_owned())));
-            HttpRequest { profile: &NOTICE, body: body.into(), headers, ..request.clone() }
+            HttpRequest { profile: &NOTICE, body: body.into(), sent: None, headers, ..request.clone() }
         };
         let Ok(response) = self.inner.send(say(hello, None)).await else { return Session::New };
         if !(200..300).contains(&response.status) {
