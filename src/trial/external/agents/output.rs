@@ -79,7 +79,7 @@ impl Output {
 
     /// The line that says why a process failed, without secrets.
     pub(super) fn cause(&self) -> Option<String> {
-        cause(&self.last(CAUSE_LINES)).map(|line| line.trim().to_owned())
+        cause(&self.last(CAUSE_LINES))
     }
 
     fn last(&self, count: usize) -> Vec<String> {
@@ -91,14 +91,17 @@ impl Output {
 }
 
 /// The line that says why a process failed: the last that names an error, or the last of all. Python prints the exception
-/// behind its traceback, Node before its stack and its version.
-fn cause(lines: &[String]) -> Option<&str> {
-    let names_one = |line: &&String| {
+/// behind its traceback, Node before its stack and its version, Rust the message of a panic behind its place.
+fn cause(lines: &[String]) -> Option<String> {
+    let names_one = |line: &String| {
         let line = line.to_ascii_lowercase();
         ["error", "exception", "panicked"].iter().any(|word| line.contains(word))
             && !line.trim_start().starts_with("at ")
     };
-    lines.iter().rev().find(names_one).or(lines.last()).map(String::as_str)
+    let at = lines.iter().rposition(names_one).or(lines.len().checked_sub(1))?;
+    let line = lines[at].trim();
+    let message = lines.get(at + 1).filter(|_| line.ends_with(':'));
+    Some(message.map_or_else(|| line.to_owned(), |message| format!("{line} {}", message.trim())))
 }
 
 #[cfg(test)]
@@ -131,12 +134,14 @@ mod tests {
 
     #[test]
     fn the_cause_is_the_line_of_the_exception() {
-        let said = |text: &str| cause(&text.lines().map(str::to_owned).collect::<Vec<_>>()).map(str::to_owned);
+        let said = |text: &str| cause(&text.lines().map(str::to_owned).collect::<Vec<_>>());
         let python = "Traceback (most recent call last):\n  File \"a.py\", line 1\n    ^^^^\nValueError: no helmet";
         let node = "a.mjs:3\n\nTypeError: no helmet\n    at errored (a.mjs:3:9)\n\nNode.js v24.1.0";
         assert_eq!(said(python).as_deref(), Some("ValueError: no helmet"));
         assert_eq!(said(node).as_deref(), Some("TypeError: no helmet"));
         assert_eq!(said("loading\nout of memory").as_deref(), Some("out of memory"));
+        let rust = "thread 'main' panicked at src/main.rs:3:5:\nno helmet\nstack backtrace:";
+        assert_eq!(said(rust).as_deref(), Some("thread 'main' panicked at src/main.rs:3:5: no helmet"));
         assert_eq!(said(""), None);
     }
 }
