@@ -42,7 +42,7 @@ pub use crate::cassette::Profile;
 use crate::cassette::{Chunk, Redactor};
 use crate::platform::clock::BoxFuture;
 use crate::platform::lock::lock;
-use crate::platform::secrets::{self, cookies, given, keys_by_name, query_keys};
+use crate::platform::secrets::{cookies, given, keys_by_name, query_keys};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -205,6 +205,12 @@ impl HttpRequest {
     /// The values of [`HttpRequest::headers`], a password in one of them, the keys in the query, and those that a service of
     /// the agent's own gets in the body, as pairs for a redactor: a name for messages, and the value.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        let value = |value: &str| {
+            let named = value.split_once(' ').filter(|(scheme, _)| {
+                ["bearer", "basic", "token"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+            });
+            named.map_or(value, |(_, key)| key).trim().to_owned()
+        };
         let declared = matches!(self.service, Service::Declared(_));
         // What the agent tells its model itself, such as the id of a user, is no key, whatever it looks like.
         let is_said = |value: &str| self.path.contains(value) || self.body.to_string().contains(value);
@@ -218,28 +224,11 @@ impl HttpRequest {
             let password = query_keys::password(text).map(|password| (format!("agent's password in {name}"), password));
             let parts = cookies(text).filter(move |_| name == "cookie");
             let parts = parts.map(move |part| (format!("agent's {name}"), part));
-            std::iter::once((format!("agent's {name}"), without_scheme(text))).chain(password).chain(parts)
+            std::iter::once((format!("agent's {name}"), value(text))).chain(password).chain(parts)
         });
         let in_body = if declared { keys_by_name(&self.body) } else { Vec::new() };
         headers.chain(query_keys::query_keys(&self.path)).chain(in_body)
     }
-
-    /// The keys in headers with the name of one, which count in other trials too; not cookies, which are of one session.
-    pub(crate) fn told_keys(&self) -> impl Iterator<Item = (String, String)> {
-        let named = self.headers.iter().filter(|(name, _)| name != "cookie" && query_keys::names_key(name));
-        let keys = named.flat_map(|(name, text)| {
-            let password = query_keys::password(text).map(|password| (format!("agent's password in {name}"), password));
-            std::iter::once((format!("agent's {name}"), without_scheme(text))).chain(password)
-        });
-        keys.filter(|(_, key)| query_keys::is_surely_key(key))
-    }
-}
-
-/// The value of a header without the name of its scheme.
-fn without_scheme(value: &str) -> String {
-    let is_scheme = |scheme: &str| ["bearer", "basic", "token"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    let named = value.split_once(' ').filter(|(scheme, _)| is_scheme(scheme));
-    named.map_or(value, |(_, key)| key).trim().to_owned()
 }
 
 /// A redactor that learns the keys of requests: what it knows is redacted in later ones too, while recording and in replay.
@@ -247,17 +236,18 @@ fn without_scheme(value: &str) -> String {
 struct Learner(Mutex<Arc<Redactor>>);
 
 impl Learner {
-    /// The redactor with these keys too, and those that other trials told; those of a request are added before anything of it
-    /// is recorded.
+    /// The redactor so far.
+    fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&lock(&self.0))
+    }
+
+    /// The redactor with these keys too; those of a request are added before anything of it is recorded.
     fn learn(&self, keys: impl Iterator<Item = (String, String)>) -> Arc<Redactor> {
         let mut keys = keys.peekable();
-        let (any, told) = (keys.peek().is_some(), secrets::told());
+        let any = keys.peek().is_some();
         let mut redactor = lock(&self.0);
         if any {
             *redactor = Arc::new(redactor.knowing(keys));
-        }
-        if !redactor.knows_all_of(&told) {
-            *redactor = Arc::new(Redactor::clone(&redactor).beside(&told));
         }
         Arc::clone(&redactor)
     }

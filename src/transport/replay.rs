@@ -35,8 +35,6 @@ pub struct ReplayTransport {
     learner: Learner,
     rerecord: String,
     missed: Mutex<Vec<Missed>>,
-    /// Names of the keys that requests told so far.
-    named: Mutex<BTreeSet<String>>,
 }
 
 /// The exchange that answers a request.
@@ -52,8 +50,8 @@ impl ReplayTransport {
     pub fn new(cassette: Cassette, clock: Arc<dyn Clock>, rerecord: String) -> Self {
         let pool = Pool::new(&cassette);
         let (keys, bursts) = (Mutex::default(), cassette.bursts());
-        let (learner, missed, named) = (Learner::default(), Mutex::default(), Mutex::default());
-        Self { cassette, bursts, pool, requests: OnceLock::new(), keys, clock, learner, rerecord, missed, named }
+        let (learner, missed) = (Learner::default(), Mutex::default());
+        Self { cassette, bursts, pool, requests: OnceLock::new(), keys, clock, learner, rerecord, missed }
     }
 
     /// Adds the secrets known during recording, in case requests contain any.
@@ -147,9 +145,7 @@ impl ReplayTransport {
         }
         let canonical =
             Request { profile: request.profile, method: request.method, path: &request.path, body: &request.body };
-        let secrets: Vec<_> = request.secrets().collect();
-        lock(&self.named).extend(secrets.iter().map(|(name, _)| name.clone()));
-        let redactor = self.learner.learn(secrets.into_iter());
+        let redactor = self.learner.learn(request.secrets());
         let key = self.key(request.service, canonical, &redactor);
         let body = LazyCell::new(|| cassette::stored_body(request.profile, &request.body, &redactor));
         let is_exact = |index: usize| {
@@ -163,9 +159,6 @@ impl ReplayTransport {
             return Ok(Found { index, exchange, body: None });
         }
         if let Some(found) = self.find_reordered(request.service, canonical, &redactor) {
-            return Ok(found);
-        }
-        if let Some(found) = self.find_masked(request.service, canonical, &redactor) {
             return Ok(found);
         }
         let explained = cassette::explain(
@@ -209,26 +202,6 @@ impl ReplayTransport {
                 return None;
             };
             Some(Found { index, exchange: self.cassette.exchanges.get(index)?, body: Some(body) })
-        })
-    }
-
-    /// An exchange whose request is this one but for keys that the agent told in another trial, or before its first turn: the
-    /// recording has marks in their place, and they are secrets from now on. A key that this replay told is known by its value.
-    fn find_masked(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> Option<Found<'_>> {
-        let recorded = self.requests.get_or_init(|| self.cassette.requests());
-        self.pool.unused().into_iter().find_map(|index| {
-            let exchange = self.cassette.exchanges.get(index).filter(|one| one.service == service.as_str())?;
-            let mut keys = cassette::masked_keys(recorded.get(index)?, request);
-            keys.retain(|(name, _)| !lock(&self.named).contains(name));
-            let key = Keys::default().of(request, &Redactor::new(keys.clone()).beside(redactor));
-            if keys.is_empty() || key != exchange.key {
-                return None;
-            }
-            let Taken::Exchange(index) = self.pool.take(service.as_str(), &key, |one| one == index) else {
-                return None;
-            };
-            secrets::tell(keys);
-            Some(Found { index, exchange: self.cassette.exchanges.get(index)?, body: None })
         })
     }
 

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::lock::lock;
-use crate::platform::secrets;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -156,7 +155,6 @@ impl Tap {
         if request.profile.is_notice() {
             return self.inner.send_placed(request).await;
         }
-        secrets::tell(request.told_keys());
         let (began, at, mut under_way) = {
             let mut state = lock(&self.state);
             request.secrets().for_each(|secret| state.keep(secret));

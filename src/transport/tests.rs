@@ -120,7 +120,8 @@ fn with_key(kind: char, key: &str) -> HttpRequest {
 }
 
 #[tokio::test]
-async fn a_key_is_redacted_in_each_request_of_a_lane_and_a_replay_with_another_key_finds_each() {
+async fn a_key_is_redacted_in_each_request_of_a_lane_and_a_replay_with_another_key_finds_those_behind_the_one_that_tells_it()
+ {
     let server = MockServer::start().await;
     Mock::given(wiremock::matchers::any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
     let (key, other) = ("intKEY0a1b2c3d4e5f6g7h8", "ciKEY99z8y7x6w5v4u3t2s1r");
@@ -138,8 +139,10 @@ async fn a_key_is_redacted_in_each_request_of_a_lane_and_a_replay_with_another_k
         let ask = |replay: &ReplayTransport, clock: &VirtualClock, kind, key: &str| {
             block_on(clock, replay.send(with_key(kind, key))).expect("no deadlock").is_ok()
         };
-        // Until a request has told the key, what looks like one may stand in its place.
-        assert!(order.chars().all(|kind| ask(&again, &clock, kind, other)), "{order}");
+        // Until a request has told the key, any word may stand in its place: such a lane is a miss.
+        let is_told = order.starts_with(['h', 'q']);
+        let found = order.chars().all(|kind| ask(&again, &clock, kind, other));
+        assert_eq!(found, is_told, "{order}");
         let (changed, clock, _) = replay(&recorder);
         for kind in order.chars() {
             let tells = matches!(kind, 'h' | 'q');
@@ -305,51 +308,6 @@ fn versions_of_an_api_are_no_secrets() {
     let headers = vec![header("anthropic-version", "2023-06-01"), header("x-api-key", "sk-1")];
     let secrets: Vec<_> = HttpRequest { headers, ..request("q") }.secrets().collect();
     assert_eq!(secrets, [header("agent's x-api-key", "sk-1")]);
-}
-
-#[test]
-fn what_a_header_tells_by_the_name_of_a_key_counts_in_other_trials_unless_it_may_be_words_or_a_session() {
-    let told = |name: &str, value: &str| {
-        let headers = vec![(name.to_owned(), value.to_owned())];
-        HttpRequest { headers, ..request("q") }.told_keys().map(|(_, key)| key).collect::<Vec<_>>()
-    };
-    for (name, value, key) in [
-        ("authorization", "Bearer r8Kd93mQzLx82TnPw7K", "r8Kd93mQzLx82TnPw7K"),
-        ("x-api-key", "5f0c2b1e-8d3a-4c7f-9a21-1b2c3d4e5f60", "5f0c2b1e-8d3a-4c7f-9a21-1b2c3d4e5f60"),
-    ] {
-        assert_eq!(told(name, value), [key], "{name}");
-    }
-    // The login, and its password.
-    assert_eq!(told("authorization", "Basic ZWxhc3RpYzpQdzdLZDkzbVF6THg4MlRu")[1..], ["Pw7Kd93mQzLx82Tn"]);
-    for (name, value) in [
-        ("x-api-key", "customer-00123-acme"),
-        ("authorization", "Bearer tenant-of-the-acme-company"),
-        ("x-api-key", "sk-1"),
-        ("cookie", "sid=c2Vzc2lvbi0xMjM0NTY"),
-        ("x-request-id", "5f0c2b1e8d3a4c7f9a211b2c3d4e5f60"),
-        ("idempotency-key", "5f0c2b1e8d3a4c7f9a211b2c3d4e5f60"),
-        ("x-api-key", "20261129143000123456"),
-    ] {
-        assert!(told(name, value).is_empty(), "{name}: {value}");
-    }
-}
-
-#[tokio::test]
-async fn a_key_that_another_trial_told_is_redacted_and_a_replay_alone_finds_the_request_by_its_mark() {
-    let server = MockServer::start().await;
-    Mock::given(wiremock::matchers::any()).respond_with(ResponseTemplate::new(200)).mount(&server).await;
-    let (key, other) = ("toldKEY0a1b2c3d4e5f6g7h8", "mineKEY99z8y7x6w5v4u3t2s1");
-    let (url, auth, timeout) = (server.uri(), Auth::Bearer, Duration::from_secs(5));
-    let target = Target { base_url: url, key: None, auth, headers: &[], timeout, trial_header: false };
-    let targets = BTreeMap::from([(Service::declared("kb"), target)]);
-    let recorder = recorder(LiveTransport::new(targets, Arc::new(RealClock::start())).expect("a transport"));
-    secrets::tell(with_key('h', key).told_keys());
-    recorder.send(with_key('t', key)).await.expect("an answer");
-    let (again, clock, text) = replay(&recorder);
-    assert!(!text.contains(key) && text.contains("[redacted:agent's x-api-key]"), "{text}");
-    let asked = |key: &str| block_on(&clock, again.send(with_key('t', key))).expect("no deadlock").is_ok();
-    assert!(!asked("the-words-of-a-question"), "words are no key");
-    assert!(asked(other), "the key of another machine");
 }
 
 #[test]

@@ -11,7 +11,6 @@ use super::{
 use crate::flow::context::micros;
 use crate::flow::digest;
 use crate::platform::clock::{Clock, timeout};
-use crate::platform::secrets;
 use crate::provider::chat::{Message, Role};
 use crate::trace::{self, Event, IndexResult, Roles, TurnEnded, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Passed, Tap, Transport, TransportError};
@@ -193,10 +192,7 @@ impl Session<'_> {
         if let TurnOutcome::Answered(answer) = &outcome {
             conversation.history.push(Message::text(Role::Assistant, answer.text.clone()));
         }
-        // A recording, and its replay, have the answer without its secrets.
-        let secrets = secrets::declared();
-        let said = conversation.history.iter().map(|message| (message.role, secrets.redact(&message.content)));
-        let history = said.map(|(role, text)| digest(role, &text)).collect();
+        let history = conversation.history.iter().map(|message| digest(message.role, &message.content)).collect();
         let took_us = micros(took);
         self.push(
             self.took,

@@ -9,38 +9,12 @@ use std::sync::{PoisonError, RwLock};
 const LONGEST_SPELLING: usize = 1 << 13;
 
 static DECLARED: RwLock<Option<Redactor>> = RwLock::new(None);
-static TOLD: RwLock<Option<Redactor>> = RwLock::new(None);
-/// Most keys that agents' headers tell a process; an agent that tells more has a token for each conversation.
-const MOST_TOLD: usize = 64;
 
 /// Adds secrets, each with a name for messages, to those of the process.
 pub(crate) fn declare(secrets: impl IntoIterator<Item = (String, String)>) {
     let mut declared = DECLARED.write().unwrap_or_else(PoisonError::into_inner);
     let known = declared.take().unwrap_or_default();
     *declared = Some(known.knowing(secrets));
-}
-
-/// Adds keys that an agent told in headers to the secrets of the process: it may write them in any later trial.
-pub(crate) fn tell(keys: impl IntoIterator<Item = (String, String)>) {
-    let mut keys = keys.into_iter().peekable();
-    if keys.peek().is_none() {
-        return;
-    }
-    let mut told = TOLD.write().unwrap_or_else(PoisonError::into_inner);
-    let known = told.take().unwrap_or_default();
-    let more = known.knowing(keys);
-    if more.count() == known.count() || more.count() > MOST_TOLD {
-        *told = Some(known);
-        return;
-    }
-    let mut declared = DECLARED.write().unwrap_or_else(PoisonError::into_inner);
-    *declared = Some(declared.take().unwrap_or_default().beside(&more));
-    *told = Some(more);
-}
-
-/// A redactor of the keys that agents told so far.
-pub(crate) fn told() -> Redactor {
-    TOLD.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
 }
 
 /// A redactor of all secrets declared so far.

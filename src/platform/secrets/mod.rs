@@ -22,7 +22,7 @@ mod variables;
 mod well_known;
 
 pub(crate) use declared::{
-    beginning, clean, clean_bytes, clean_packed, clean_text_bytes, clean_value, declare, declared, tell, told,
+    beginning, clean, clean_bytes, clean_packed, clean_text_bytes, clean_value, declare, declared,
 };
 pub(crate) use frames::frame_ends;
 pub(crate) use given::{cookies, given};

@@ -98,15 +98,6 @@ fn has_key_word(name: &str) -> bool {
     KEYS.contains(&name) || name.split(['-', '_', '.']).any(in_part)
 }
 
-/// Whether a value is a key wherever it stands: as long as one, of letters and digits, and no words joined by hyphens.
-pub(crate) fn is_surely_key(value: &str) -> bool {
-    value.len() >= LEAST_UNNAMED
-        && !value.contains(char::is_whitespace)
-        && value.contains(|letter: char| letter.is_ascii_digit())
-        && value.contains(|letter: char| letter.is_ascii_alphabetic())
-        && !is_worded(value)
-}
-
 /// By form, or by name if the value is not a word: `token=customer` is an ordinary parameter, `pin=123456` is not. An id says
 /// what is asked for, whatever its form.
 fn is_key(name: &str, value: &str) -> bool {

@@ -100,16 +100,6 @@ impl Redactor {
         self
     }
 
-    /// Number of its secrets.
-    pub(super) fn count(&self) -> usize {
-        self.secrets.len()
-    }
-
-    /// Whether it knows each secret of another one.
-    pub(crate) fn knows_all_of(&self, other: &Self) -> bool {
-        other.secrets.iter().all(|secret| self.secrets.iter().any(|known| known.value == secret.value))
-    }
-
     /// Whether both know the same secrets, in the same order.
     pub(crate) fn knows_the_same_as(&self, other: &Self) -> bool {
         let same = |(a, b): (&Secret, &Secret)| a.name == b.name && a.value == b.value;
