@@ -30,7 +30,7 @@ pub enum CassetteError {
     /// The file is larger than a recording may be.
     #[error("{}: larger than {}; {}", path.display(), Bound::RecordingSize.shown(), Bound::RecordingSize.advice())]
     TooLarge { path: PathBuf },
-    /// The file is not a valid cassette.
+    /// The file is not a valid cassette. `line`, `column`: from 1.
     #[error("{}:{line}:{column}: {message}", path.display())]
     Broken { path: PathBuf, line: u32, column: u32, message: String },
     /// The last line is missing: the file is truncated.

@@ -90,7 +90,7 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     let mut suite = load(&given.select)?;
     if given.charged_by.as_ref().is_some_and(|digest| *digest != charged_by(&suite.loaded().project)) {
         return Err(Problem::Words(
-            "prices or providers of the project were edited: --max-cost counts by others".into(),
+            "prices or providers of the project changed after the server checked them: --max-cost would count by others".into(),
         ));
     }
     if let Some(file) = &given.faults {

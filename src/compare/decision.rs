@@ -151,7 +151,7 @@ pub(super) fn conclusion(found: &Comparison) -> String {
         found.rows.iter().find(|row| row.key == CASES && row.cases > 0).map(|row| format!("; {}", seen(row)))
     };
     let mut changed = match found.paired.as_slice() {
-        [] => "of no case is it known on both sides whether it passes".to_owned(),
+        [] => "no case has a pass or a fail on both sides".to_owned(),
         _ => changed(&found.flips, &found.changes, names),
     };
     if !found.flips.is_empty() && found.rows.iter().any(|row| row.key == CASES && !row.gated) {
@@ -168,11 +168,9 @@ fn spent(taken: &[Figure], [a, b]: [&str; 2]) -> String {
     let share = |(a, b): (f64, f64), more: &str, less: &str| match b - a {
         // Sums of the same prices in another order differ in their last bits.
         gap if gap.abs() <= 1e-12 * a.abs().max(b.abs()) => None,
-        gap if a > 0.0 => Some(format!(
-            "{} % {}",
-            points((gap / a).abs()).replace('+', ""),
-            if gap > 0.0 { more } else { less }
-        )),
+        gap if a > 0.0 => {
+            Some(format!("{} % {}", points((gap / a).abs()).replace('+', ""), if gap > 0.0 { more } else { less }))
+        }
         _ => Some(more.to_owned()),
     };
     let (mut said, mut tokens) = (Vec::new(), Vec::new());

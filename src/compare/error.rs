@@ -38,7 +38,7 @@ pub(crate) enum CompareError {
     /// A run whose variants are to be compared has only one.
     #[error("{run} has one variant, {variant}: name another run to compare it with, `ragcheck compare {run} OTHER`")]
     OneVariant { run: String, variant: String },
-    /// The variants share no case.
+    /// The variants share no case. `known`: the variants of each scenario.
     #[error(
         "no case of {run} was run under all of these variants ({known}): name those to be compared, `--variants A,B`"
     )]

@@ -139,7 +139,7 @@ pub(super) fn seen(row: &ComparedCriterion) -> String {
                 fewest(row)
             )
         }
-        None if row.scale == Scale::Time => "what slowdown would have been seen is not known".into(),
+        None if row.scale == Scale::Time => "the smallest slowdown that would have been seen is not known".into(),
         None => "so few cases can hardly show a difference".into(),
     }
 }

@@ -140,7 +140,9 @@ impl Tail {
             // Which side the smaller times are on, whichever side they were seen on.
             hits += usize::from(size(&mut |(a, b)| drawn() != (a > b))? >= seen);
         }
-        Some(all.map_or_else(|| ((hits + 1) as f64 / (draws + 1) as f64, false), |all| (hits as f64 / all as f64, true)))
+        Some(
+            all.map_or_else(|| ((hits + 1) as f64 / (draws + 1) as f64, false), |all| (hits as f64 / all as f64, true)),
+        )
     }
 
     /// The row before correction. It gates nothing.
@@ -149,7 +151,8 @@ impl Tail {
         let value = |bounded: Option<Bounded>| bounded.and_then(|bounded| seconds(bounded.value));
         let (p, all) = self.exchanged(seed).unzip();
         let answered = |us: Option<u64>| us.filter(|us| *us != u64::MAX);
-        let most = |a: Option<u64>, b: Option<u64>| answered(a).zip(answered(b)).map(|(a, b)| longer(a, b).min(MOST_CHANGE));
+        let most =
+            |a: Option<u64>, b: Option<u64>| answered(a).zip(answered(b)).map(|(a, b)| longer(a, b).min(MOST_CHANGE));
         let changed = |which: fn(&u64, &u64) -> bool| {
             let each = self.cases.iter().filter_map(|(a, b)| nearest_rank(a, Q).zip(nearest_rank(b, Q)));
             each.filter(|(a, b)| which(a, b)).count() as u64

@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn no_slowdown_is_said_to_have_been_seen_beside_cases_without_an_answer() {
-        let ratios: Vec<f64> = (0..24).map(|case| if case % 2 == 0 { NO_ANSWER } else { -0.69 - f64::from(case) / 1e3 }).collect();
+        let ratios: Vec<f64> =
+            (0..24).map(|case| if case % 2 == 0 { NO_ANSWER } else { -0.69 - f64::from(case) / 1e3 }).collect();
         let found = Times { ratios: ratios.clone(), unanswered: 12, ..Times::default() };
         assert_eq!(found.visible(0.05), None);
         let answered = ratios.into_iter().filter(|ratio| *ratio < 0.0).collect();

@@ -90,7 +90,7 @@ pub enum StateError {
         "the stored conversation has version {version}, this build reads up to {CONVERSATION_VERSION}: update ragcheck"
     )]
     Newer { version: u32 },
-    /// Another flow stored its state in the conversation.
+    /// Another flow stored its state in the conversation. `flow`: the one that is to continue it.
     #[error("the conversation was led by the flow `{found}` and cannot go on with `{flow}`: begin a new one")]
     OtherFlow { flow: &'static str, found: String },
     /// The flow's state has a version that this build does not know.

@@ -23,7 +23,7 @@ pub enum EvaluationError {
          were written with this plan"
     )]
     Foreign(String),
-    /// A trace that contradicts the plan about its trial.
+    /// A trace that contradicts the plan about its trial. `what`: lane, scenario, case or mode.
     #[error("the trace of {trial} contradicts the plan: its {what} is {found}, planned was {planned}")]
     Contradiction { trial: String, what: &'static str, planned: String, found: String },
     /// A grade of an answer that the run does not contain.

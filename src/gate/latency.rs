@@ -100,7 +100,7 @@ pub enum Edge {
     Us(u64),
     /// Falls on an unanswered turn: slower than any limit.
     Unanswered,
-    /// Too few times for a bound on that side, or trials differ in a number of times that nobody planned.
+    /// Too few times for a bound on that side, or the number of times differs between trials and was not planned.
     Unbounded,
 }
 
@@ -254,7 +254,8 @@ impl Latencies {
                     .into_iter()
                     .map(|(stage, took_us)| StageTime { stage, took_us })
                     .collect(),
-                first_token: (n > 0).then(|| FirstToken { n, quantiles: quantiles(group.first_tokens, Sizes::Observed) }),
+                first_token: (n > 0)
+                    .then(|| FirstToken { n, quantiles: quantiles(group.first_tokens, Sizes::Observed) }),
             }
         };
         self.0.into_iter().map(row).filter(|row| row.turns > 0).collect()

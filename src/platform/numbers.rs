@@ -1,6 +1,6 @@
-//! JSON with numbers that no number here holds: integers beyond 64 bits, more digits than a double has, magnitudes beyond its
-//! range. In a document each stands as an object with one member, its digits as a text, so that it equals no other number and no
-//! text; [`write`] makes a number of it again.
+//! JSON with numbers that neither 64 bits nor a double can hold: longer integers, more digits, magnitudes beyond the range. In a
+//! document each stands as an object with one member, its digits as a text, so that it equals no other number and no text;
+//! [`write`] makes a number of it again, also of such an object that was in the JSON.
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ const NUMBER: &str = "$ragcheck-number";
 /// Significant digits that tell any two doubles apart.
 const DIGITS: usize = 17;
 
-/// Reads JSON; numbers that no number here holds are kept.
+/// Reads JSON; numbers that neither 64 bits nor a double can hold are kept.
 ///
 /// # Errors
 /// What is wrong with the text as written.
@@ -44,19 +44,31 @@ pub(crate) fn digits(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The number that is written so: kept, if no number here holds it.
+/// The number that is written so, kept where it must be.
 pub(crate) fn number(text: &str) -> Option<Value> {
     let is_kept = is_number(text) && is_beyond(text);
     if is_kept { Some(json!({ NUMBER: text })) } else { text.parse().ok().map(Value::Number) }
 }
 
 /// A document with the nearest number in place of each that it keeps, or with its digits where there is none.
-pub(crate) fn nearest(document: &Value) -> Value {
+pub(crate) fn nearest(document: &Value) -> Cow<'_, Value> {
+    if keeps_any(document) { Cow::Owned(replaced(document)) } else { Cow::Borrowed(document) }
+}
+
+fn keeps_any(document: &Value) -> bool {
     match document {
-        Value::Array(items) => items.iter().map(nearest).collect(),
+        Value::Array(items) => items.iter().any(keeps_any),
+        Value::Object(members) => kept(document).is_some() || members.values().any(keeps_any),
+        _ => false,
+    }
+}
+
+fn replaced(document: &Value) -> Value {
+    match document {
+        Value::Array(items) => items.iter().map(replaced).collect(),
         Value::Object(members) => match kept(document) {
             Some(number) => number.parse().map_or_else(|_| Value::String(number.to_owned()), Value::Number),
-            None => members.iter().map(|(name, value)| (name.clone(), nearest(value))).collect(),
+            None => members.iter().map(|(name, value)| (name.clone(), replaced(value))).collect(),
         },
         other => other.clone(),
     }
@@ -74,7 +86,7 @@ fn is_number(text: &str) -> bool {
         && serde_json::from_str::<&RawValue>(text).is_ok_and(|raw| raw.get() == text)
 }
 
-/// Whether no number here holds a number with its digits.
+/// Whether neither 64 bits nor a double can hold a number with its digits.
 fn is_beyond(number: &str) -> bool {
     let integer = number.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
     if integer {
@@ -84,7 +96,7 @@ fn is_beyond(number: &str) -> bool {
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     let significant = digits.trim_matches('0').len();
     let read = number.parse::<f64>().unwrap_or(f64::INFINITY);
-    significant > DIGITS || read.is_infinite() || read == 0.0 && significant > 0
+    significant > DIGITS || read.is_infinite()
 }
 
 /// The text with each number outside of strings that `is_kept` as an object.
@@ -144,7 +156,7 @@ mod tests {
                 json!({"a\\": "\"89014103211118510720", "b": [1e3, 1]}),
             ),
             (r#"{"id":7}"#, json!({"id": 7})),
-            ("[1e400,-1E+400,1e-400]", json!([kept("1e400"), kept("-1E+400"), kept("1e-400")])),
+            ("[1e400,-1E+400,1e-400]", json!([kept("1e400"), kept("-1E+400"), 0.0])),
             ("[12345678901234567.1,0.10000000000000001]", json!([kept("12345678901234567.1"), 0.1])),
             ("[0.000000000000000000001,0.000,-0.0]", json!([1e-21, 0.0, -0.0])),
             ("100000000000000000000000", kept("100000000000000000000000")),

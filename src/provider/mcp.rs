@@ -64,13 +64,14 @@ pub(crate) fn is_stateless(body: &Value) -> bool {
 /// The tool that a request calls, and its arguments.
 pub(crate) fn called(body: &Value) -> Option<(&str, Value)> {
     let tool = body.pointer("/params/name")?.as_str().filter(|_| method(body) == Some(CALL))?;
-    let arguments = body.pointer("/params/arguments").map(numbers::nearest);
+    let arguments = body.pointer("/params/arguments").map(|given| numbers::nearest(given).into_owned());
     Some((tool, arguments.unwrap_or_else(|| Value::Object(Map::new()))))
 }
 
 /// The messages of an answer, of a document or of a stream, with the nearest numbers that numbers here hold.
 pub(crate) fn messages(response: &HttpResponse) -> Vec<Value> {
-    let read = |text: &[u8]| lenient_json::read(text).or_else(|_| Ok(numbers::nearest(&numbers::read(text)?)));
+    let read =
+        |text: &[u8]| lenient_json::read(text).or_else(|_| Ok(numbers::nearest(&numbers::read(text)?).into_owned()));
     messages_by(read, response)
 }
 

@@ -10,7 +10,7 @@ use super::wire::embeddings_shapes::Shape;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, chat_client, perplexity_agent as client, stream};
 use crate::cassette::Redactor;
-use crate::platform::lenient_json;
+use crate::platform::{lenient_json, numbers};
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, held, sse};
 use serde_json::Value;
@@ -60,7 +60,7 @@ pub(crate) fn is_completion(profile: &str) -> bool {
 
 /// Decodes a request to a model; `None` if it does not match its dialect.
 pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
-    wire::by_name(request.profile.name)?.decode_request(&request.path, &request.body).ok()
+    wire::by_name(request.profile.name)?.decode_request(&request.path, &numbers::nearest(&request.body)).ok()
 }
 
 /// An answer of a declared service. No answer, 429 and 5xx are failures; any other status is an answer, 404 too.

@@ -3,10 +3,9 @@
 //! The model and the search service have mounts, `/model` and `/search`, because two of their paths are the same. Without a
 //! mount `/v1/responses` is the search service's.
 //!
-//! Answers depend on the request, the headers `x-ragcheck-seed` and `x-ragcheck-fault`, and the behaviour's seed. The
-//! only state is a count of failures by trial seed and cause, because a repeated request has the same bytes: after the
-//! declared number of failures comes one answer, and the count restarts; and the conversations that a later request may
-//! continue by the id of an answer, and the items that it may name by theirs.
+//! Answers depend on the request, the headers `x-ragcheck-seed` and `x-ragcheck-fault`, and the behaviour's seed. State is:
+//! counts of failures by trial seed and cause, because a repeated request has the same bytes (after the declared number of
+//! failures comes one answer, and the count restarts); conversations by the id of an answer; items of answers by theirs.
 
 use super::api::{self, Api};
 use super::behaviour::{self, Behaviour, Caller, FailTimes, Pace};
@@ -200,7 +199,8 @@ impl Server {
     fn resolve(&self, document: &mut Value) {
         let kept = lock(&self.items);
         for item in document["input"].as_array_mut().into_iter().flatten() {
-            let named = item["id"].as_str().filter(|_| item["type"].as_str().is_none_or(|kind| kind == "item_reference"));
+            let named =
+                item["id"].as_str().filter(|_| item["type"].as_str().is_none_or(|kind| kind == "item_reference"));
             if let Some(known) = named.and_then(|id| kept.get(id)).filter(|_| item["role"].is_null()) {
                 *item = known.clone();
             }

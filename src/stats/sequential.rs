@@ -23,7 +23,7 @@ pub(crate) struct Mixture {
 /// Why no sequential test can be designed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub(crate) enum DesignError {
-    /// A boundary leaves the open interval between 0 and 1.
+    /// A boundary leaves the open interval between 0 and 1. `margin`: how far below the target a rate may be that passes.
     #[error("a sequential test needs 0 < target - margin <= target < 1, not target {target} with margin {margin}")]
     Boundary { target: f64, margin: f64 },
     /// An error probability leaves the open interval between 0 and 1.

@@ -31,7 +31,7 @@ pub(crate) enum MergeError {
     Edited(PathBuf),
     /// Passages that traces name are missing, so the merged run would lack them.
     #[error(
-        "{}: {} of its traces missing, and nothing was written: fetch the whole folder, or run the partition again; after a \
+        "{}: lacks {} that its traces name, so nothing was written: fetch the whole folder, or run the partition again; after a \
          run with `--limit found-passages-size`, merge with the same", file.display(), plural(*number, "passage")
     )]
     Lacks {

@@ -218,7 +218,7 @@ impl HttpRequest {
             let of_owner = OWNER_HEADERS.contains(&name.as_str());
             let is_key = || query_keys::may_be_secret(name, value);
             let counts = || declared || query_keys::names_key(name) || !is_said(value);
-            name != TARGET_HEADER && (of_owner || is_key() && counts())
+            ![TARGET_HEADER, "content-type"].contains(&name.as_str()) && (of_owner || is_key() && counts())
         });
         let headers = secret.flat_map(move |(name, text)| {
             let password = query_keys::password(text).map(|password| (format!("agent's password in {name}"), password));

@@ -303,9 +303,11 @@ fn a_version_that_base_url_and_path_share_stands_in_the_address_once() {
 }
 
 #[test]
-fn versions_of_an_api_are_no_secrets() {
+fn versions_of_an_api_and_boundaries_of_uploads_are_no_secrets() {
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    let headers = vec![header("anthropic-version", "2023-06-01"), header("x-api-key", "sk-1")];
+    let upload = "multipart/form-data; boundary=5f0c2b1e8d3a4f6b9c7d1e2f3a4b5c6d";
+    let headers =
+        vec![header("anthropic-version", "2023-06-01"), header("content-type", upload), header("x-api-key", "sk-1")];
     let secrets: Vec<_> = HttpRequest { headers, ..request("q") }.secrets().collect();
     assert_eq!(secrets, [header("agent's x-api-key", "sk-1")]);
 }

@@ -115,7 +115,10 @@ mod tests {
         let once = said_once("Order A-1042: balance 7714 EUR.", "The balance of order A-1042 is 9120 EUR.");
         assert_eq!(once, ["7714"]);
         assert_eq!(facts("Order A-1042: balance 7714 EUR.", &once), ["A-1042"]);
-        assert_eq!(longest_clause("Order A: it is 7714 EUR as of now. It is fine", &once).as_deref(), Some("It is fine"));
+        assert_eq!(
+            longest_clause("Order A: it is 7714 EUR as of now. It is fine", &once).as_deref(),
+            Some("It is fine")
+        );
         assert!(facts("I can help with returns.", &[]).is_empty());
         assert_eq!(facts("Of 1 120 seats at -$45, 300 are free.", &[]), ["300"]);
     }

@@ -96,7 +96,7 @@ const UNITS: &[(&str, f64, &str)] = &[
     ("rpm", 1.0, "rpm"),
     ("Ω", 1.0, "Ω, ω, ohm, ohms"),
     ("Ω", 1e-3, "mΩ"),
-    ("Ω", 1e3, "kΩ, kω"),
+    ("Ω", 1e3, "kΩ, kω, kilohm, kilohms"),
     ("Ω", 1e6, "MΩ, megohm, megohms"),
     ("Hz", 1.0, "hz, hertz"),
     ("Hz", 1e3, "khz"),

@@ -32,7 +32,7 @@ pub enum FileError {
     /// A project file has a second hard link, which may be outside.
     #[error("{} {LINKED}", path.display())]
     Linked { path: PathBuf },
-    /// The file exceeds the size limit.
+    /// The file exceeds the size limit. `limit`: in bytes.
     #[error("{} is larger than {} MiB, the limit for one file", path.display(), limit >> 20)]
     TooLarge { path: PathBuf, limit: u64 },
     /// The file is not UTF-8.

@@ -73,7 +73,7 @@ pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
         column(
             "value_state",
             "`measured`; `unanswered`: the quantile falls on a turn without an answer; `unbounded`: there are too few times \
-             for a bound, or conversations differ in a number of times that nobody planned: turns of a log, completions",
+             for a bound, or the number of times (turns of a log, completions) differs between conversations and was not planned",
             |row| match row.value {
                 Value::Quantile(one) => state(one.value).into(),
                 Value::Mean(..) => "measured".into(),

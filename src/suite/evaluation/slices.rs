@@ -79,14 +79,14 @@ impl Slice {
 /// Why slices cannot be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum SlicesError {
-    /// Some were not examined.
+    /// Some were not examined. `slices`: at least one.
     #[error(
         "{} of {} slices of {folder} missing, and nothing was written: examine {them} with `ragcheck score {folder} --slice {first}`",
         slices.len(), slices[0].of, folder = folder.display(), first = slices[0],
         them = listed(slices.iter().map(ToString::to_string), 8)
     )]
     Missing { folder: PathBuf, slices: Vec<Slice> },
-    /// One is of other files.
+    /// One is of other files. `what`: a file of the run folder, or ragcheck.
     #[error("{} was made from another {what}: examine slice {slice} again", file.display())]
     Differs { file: PathBuf, what: String, slice: Slice },
     /// One is cut off or edited.

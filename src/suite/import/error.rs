@@ -76,7 +76,7 @@ pub(crate) enum ConversationError {
     /// Its mapping is invalid.
     #[error(transparent)]
     Mapping(#[from] MappingError),
-    /// One of its messages cannot be read.
+    /// One of its messages cannot be read. `place`: from 1.
     #[error("message {place}: {mistake}")]
     Message { place: usize, mistake: MessageError },
     /// Its JSON is nested too deeply.
@@ -85,7 +85,7 @@ pub(crate) enum ConversationError {
     /// The answer is in a member that is not read.
     #[error("its messages end without an answer, and `{0}` beside them is not read: append the answer to the messages")]
     ReplyBeside(&'static str),
-    /// Its line is not JSON.
+    /// Its line is not JSON. `line`: from 1.
     #[error("line {line}: {why}")]
     Line { line: usize, why: String },
     /// A member of a published trace cannot be used.
@@ -94,7 +94,7 @@ pub(crate) enum ConversationError {
     /// Its source does not say it.
     #[error("{0}")]
     Source(String),
-    /// The same conversation is graded differently.
+    /// The same conversation is graded differently. `other`: from 1.
     #[error("it has the id and the messages of conversation {other}, and another reward: remove one of the two")]
     OtherReward { other: usize },
     /// It has no turn.

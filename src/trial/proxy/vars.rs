@@ -6,8 +6,8 @@
 //! the recording stand in the cassette's header. A replayed response holds recorded values: those that the agent has
 //! generated anew since are exchanged for its own, wherever they stand whole. Where they do not (a stream cuts them), the
 //! agent sees the recorded one and says it again, which is understood as well. Values of several patterns may be equal, as the
-//! date of tomorrow and that of the next day's today: where an expression finds a value, it is that pattern's; elsewhere, a value
-//! of today precedes one of the recording.
+//! date of tomorrow and that of the next day's today: where an expression finds a value, it is that pattern's; elsewhere, today's
+//! values win over recorded ones.
 
 use crate::platform::clock::BoxFuture;
 use crate::platform::lock::lock;
@@ -126,7 +126,8 @@ impl Vars {
 
     /// The number of a value of a pattern: of those generated today, else of those of the recording.
     fn number(&self, pattern: &Pattern, value: &str) -> Option<usize> {
-        let of = |values: &BTreeMap<String, Vec<String>>| values.get(&pattern.name)?.iter().position(|one| one == value);
+        let of =
+            |values: &BTreeMap<String, Vec<String>>| values.get(&pattern.name)?.iter().position(|one| one == value);
         of(&lock(&self.generated)).or_else(|| of(&self.recorded))
     }
 
