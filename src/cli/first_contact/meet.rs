@@ -11,6 +11,7 @@ use crate::transport::{HttpRequest, HttpResponse, Passed, Service, TransportErro
 use crate::trial::{Contact, unsent_key};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::time::Duration;
 
 /// Paths that are tried.
@@ -37,11 +38,27 @@ pub(super) struct Met {
     pub(super) passed: Vec<Passed>,
 }
 
-/// Sends the question until a reply can be read, by the given path or the usual ones.
+/// A turn that ended the agent's process.
+#[derive(Debug, Clone)]
+pub(super) struct Fatal {
+    path: String,
+    send: Value,
+    /// What the process printed last.
+    lines: Vec<String>,
+}
+
+impl fmt::Display for Fatal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = if self.path.is_empty() { "a line".to_owned() } else { format!("POST {}", self.path) };
+        write!(f, "the agent's process ended on {at} with {}", self.send)
+    }
+}
+
+/// Sends the question until a reply can be read, by the given path or the usual ones; skips what is `fatal`.
 ///
 /// # Errors
 /// What the agent answers instead, and what to do.
-pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) -> Result<Met, Unmet> {
+pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str, fatal: &[Fatal]) -> Result<Met, Unmet> {
     let declared = if contact.is_server() { openapi(contact).await } else { BTreeMap::new() };
     if !contact.is_running() {
         return Err(Unmet::Agent(format!(
@@ -61,7 +78,12 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
         paths = known.into_iter().cloned().chain(paths).collect();
     }
     let mut met: Option<Met> = None;
-    let mut trouble: Option<Unmet> = None;
+    let mut trouble: Option<Unmet> = fatal.first().map(|first| {
+        let more = if fatal.len() == 1 { String::new() } else { format!(", and on {} other bodies", fatal.len() - 1) };
+        let printed: String = first.lines.iter().map(|line| format!("\n  {line}")).collect();
+        let printed = if printed.is_empty() { printed } else { format!("\nthe last lines of that process:{printed}") };
+        Unmet::Agent(format!("{first}{more}: let it answer what it cannot read with an error{printed}"))
+    });
     // Of an attempt whose question reached the model, which says more than any other.
     let mut unread: Option<String> = None;
     let (mut asked, mut broke) = (false, false);
@@ -73,7 +95,18 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
         let mut bodies: VecDeque<Value> = declared.get(path).cloned().into_iter().chain(bodies(path)).collect();
         let mut validated = false;
         while let Some(send) = bodies.pop_front() {
-            let (reply, passed) = contact.send(turn(path, &send, question, FIRST)).await;
+            if fatal.iter().any(|by| by.path == *path && by.send == send) {
+                continue;
+            }
+            let (mut reply, mut passed) = contact.send(turn(path, &send, question, FIRST)).await;
+            // Some servers close the connection of the request before without notice, and this body has not arrived.
+            if is_cut(&reply) && passed.is_empty() && !contact.has_crashed().await {
+                (reply, passed) = contact.send(turn(path, &send, question, FIRST)).await;
+            }
+            // One that has asked its model understood the body.
+            if is_cut(&reply) && passed.is_empty() && contact.has_crashed().await {
+                return Err(Unmet::Ended(Fatal { path: path.clone(), send, lines: contact.last_lines() }));
+            }
             let reply = match reply {
                 Ok(reply) => reply,
                 // It may still read, so another line would be no clearer.
@@ -161,6 +194,11 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
             "no path of the agent takes a question: POST to {tried} is answered with 404 or 405; name its path with --path"
         ))),
     }
+}
+
+/// Whether the connection ended before a reply.
+fn is_cut(reply: &Result<HttpResponse, TransportError>) -> bool {
+    matches!(reply, Err(TransportError::Connection { .. }))
 }
 
 /// The bodies that are tried, in words.

@@ -34,7 +34,7 @@ use crate::transport::{Passed, Transport};
 use crate::trial::run::interrupted;
 use crate::trial::{Contact, NoContact};
 use generated::generated;
-use meet::{Met, SECOND, meet, plain, turn};
+use meet::{Fatal, Met, SECOND, meet, plain, turn};
 use project::{Findings, OURS};
 use recording::{Files, record, write};
 use services::{Echo, Services};
@@ -60,6 +60,9 @@ enum Unmet {
     /// What it answers instead, and what to do.
     #[error("{0}")]
     Agent(String),
+    /// A body ended its process.
+    #[error("{0}")]
+    Ended(Fatal),
 }
 
 impl From<Unmet> for Problem {
@@ -70,6 +73,8 @@ impl From<Unmet> for Problem {
 
 /// The question unless `--question` names another.
 const QUESTION: &str = "What can you help me with?";
+/// How often the agent is restarted after a body that ended its process.
+const MOST_ENDS: usize = 12;
 const SCENARIO: &str = "scenarios/agent.yaml";
 /// Meets the agent, writes the project, records the question and replays it.
 ///
@@ -122,10 +127,18 @@ pub(super) fn run(given: &Init, agent: &str) -> Result<Exit, Problem> {
 
 async fn find_out(target: &AgentTarget, given: &Init, question: &str) -> Result<Findings, Problem> {
     let services = Arc::new(Services::new(given.provider.as_deref()));
-    let first = target.contact(Arc::clone(&services) as Arc<dyn Transport>, false).await.map_err(not_reached)?;
-    let met = match meet(&first, target.path.as_deref(), question).await {
-        Ok(met) => met,
-        Err(why) => return Err(unmet(&first, &why, services.chosen().await.simulator.is_some())),
+    let mut fatal: Vec<Fatal> = Vec::new();
+    let (first, met) = loop {
+        let first = target.contact(Arc::clone(&services) as Arc<dyn Transport>, false).await.map_err(not_reached)?;
+        match meet(&first, target.path.as_deref(), question, &fatal).await {
+            Ok(met) => break (first, met),
+            // The remaining bodies need a new process.
+            Err(Unmet::Ended(by)) if fatal.len() < MOST_ENDS => {
+                fatal.push(by);
+                first.end().await;
+            }
+            Err(why) => return Err(unmet(&first, &why, services.chosen().await.simulator.is_some())),
+        }
     };
     let (variables, host) = (first.variables(), first.host());
     let asked: Vec<Passed> = first.unprompted().into_iter().chain(met.passed.iter().cloned()).collect();

@@ -1,10 +1,14 @@
 //! `ragcheck init --agent`: from a command to a recorded, green project, and what a newcomer is told instead. The agent is
 //! this test binary, as in `started`.
 
-use super::started::KIND;
+use super::started::{KIND, complete};
 use crate::ports;
 use crate::project::Outcome;
+use crate::scripted_model;
+use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -148,6 +152,47 @@ fn an_address_at_which_nothing_listens_is_said_with_what_has_to_be_started() {
         "{words}"
     );
     assert!(!words.contains("--path"), "{words}");
+}
+
+/// An agent that takes `prompt` alone. Another body ends its process, or gets a 500 whose connection is then closed without a
+/// word.
+pub(super) fn picky(port: u16, more: &str) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port");
+    for mut stream in listener.incoming().map_while(Result::ok) {
+        let mut reader = BufReader::new(stream.try_clone().expect("a clone"));
+        let Ok(body) = scripted_model::body(&mut reader) else { continue };
+        let asked: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
+        let answer = asked["prompt"].as_str().filter(|_| more != "never").map(complete);
+        if answer.is_none() && asked.is_object() && more != "closes" {
+            std::process::exit(1);
+        }
+        let (status, answer) = answer.map_or(("500 X", "no".to_owned()), |answer| ("200 OK", answer));
+        let body = json!({ "answer": answer }).to_string();
+        let head =
+            format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    }
+    std::process::exit(0);
+}
+
+#[test]
+fn an_agent_that_another_body_ends_or_whose_server_closes_connections_is_met_all_the_same() {
+    for kind in ["picky ends", "picky closes"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = init(folder.path(), kind, &["--path", "/talk"]);
+        made.expect_code(0);
+        let scenario = read(folder.path(), "scenarios/agent.yaml");
+        assert!(scenario.contains("prompt"), "{kind}: {scenario}");
+        ragcheck(folder.path(), kind, &["run"]).expect_code(0);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let outcome = init(folder.path(), "picky never", &["--path", "/talk"]);
+    outcome.expect_code(2);
+    let words = said(&outcome);
+    assert!(
+        words.contains("the agent's process ended on POST /talk with {") && words.contains("9 other bodies"),
+        "{words}"
+    );
 }
 
 #[test]

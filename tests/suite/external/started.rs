@@ -104,6 +104,7 @@ fn runs_as_an_agent() {
                 .map(|(status, body)| (status, body.to_string()))
         }),
         "accepts-all" => accepts_all(port),
+        "picky" => super::first_contact::picky(port, more),
         "unasked" => {
             let (kind, reply) = more.split_once(' ').expect("a content type");
             answer_with(port, kind, reply, false);

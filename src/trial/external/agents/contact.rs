@@ -109,6 +109,20 @@ impl Contact {
         self.process.as_ref().is_none_or(Process::is_running)
     }
 
+    /// Whether its process has ended with an error, or does so within a moment: its connections close before it is gone.
+    pub(crate) async fn has_crashed(&self) -> bool {
+        let Some(process) = &self.process else { return false };
+        for _ in 0..10 {
+            // Also after the end: its last lines are still being read.
+            let is_running = process.is_running();
+            self.clock.sleep(Duration::from_millis(50)).await;
+            if !is_running {
+                break;
+            }
+        }
+        process.has_crashed()
+    }
+
     /// The host by which its server is reached, in whatever process.
     pub(crate) fn host(&self) -> &'static str {
         if !self.process.as_ref().is_some_and(Process::is_at_ipv6) {

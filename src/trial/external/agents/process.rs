@@ -35,6 +35,8 @@ const ELSEWHERE: Duration = Duration::from_secs(8);
 const ALONE: Duration = Duration::from_secs(2);
 /// How long the end of a process is awaited after its connection broke.
 const END_LIMIT: Duration = Duration::from_millis(500);
+/// How a process without an error ends.
+const SUCCESS: &str = "exit code 0";
 /// How long an ended process may take to leave its port.
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 
@@ -172,7 +174,7 @@ impl Process {
         // What it printed last is read before its end is told.
         self.clock.sleep(LOOK).await;
         let message = format!("the agent ended before it was ready ({status}): `{}`", self.command);
-        Err(NoContact { message, lines: self.output.last_lines(), ended_well: status == "exit code 0" })
+        Err(NoContact { message, lines: self.output.last_lines(), ended_well: status == SUCCESS })
     }
 
     /// Waits until it is ready; returns where it listens.
@@ -296,6 +298,11 @@ impl Process {
 
     pub(super) fn is_running(&self) -> bool {
         self.exit().is_none()
+    }
+
+    /// Whether it ended with an error.
+    pub(super) fn has_crashed(&self) -> bool {
+        self.exit().is_some_and(|status| status != SUCCESS)
     }
 
     /// Whether another trial may run in it.
