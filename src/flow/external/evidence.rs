@@ -116,7 +116,8 @@ fn stands_alone(name: &str, text: &str) -> bool {
         && places_alone(&name, text).next().is_some()
 }
 
-fn places_alone<'t>(name: &'t str, text: &'t str) -> impl Iterator<Item = usize> + 't {
+/// Places of a text other than within a longer word.
+pub(super) fn places_alone<'t>(name: &'t str, text: &'t str) -> impl Iterator<Item = usize> + 't {
     let letter = |letter: char| letter.is_alphanumeric();
     let places = text.match_indices(name).map(|(at, _)| at);
     places.filter(move |at| !text[..*at].ends_with(letter) && !text[at + name.len()..].starts_with(letter))

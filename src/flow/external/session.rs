@@ -171,8 +171,9 @@ impl Session<'_> {
         let body = reply.body().filter(|_| self.keep_replies).cloned();
         let (ordinal, completions) = (conversation.ordinal, self.completions);
         let seen = Seen { conversation: ordinal, turn, began, took, known, passed, reply, completions };
-        let Built { miss, outcome, events: mut told, completions, offered } = self.build(seen, &parent).await;
+        let Built { miss, outcome, events: mut told, completions, offered, late } = self.build(seen, &parent).await;
         self.completions = completions;
+        self.tracing.late.insert((ordinal, turn), late);
         if let Some(tools) = offered {
             let known = self.offered.get_or_insert_default();
             known.extend(tools.iter().filter(|tool| !known.contains(tool)).cloned().collect::<Vec<_>>());

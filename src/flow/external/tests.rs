@@ -2,6 +2,7 @@
 
 mod alone;
 mod in_text;
+mod late;
 mod replies;
 mod results;
 mod spans;
@@ -365,6 +366,47 @@ impl Pace for Real {
     }
 }
 
+fn settings() -> Settings {
+    let endpoint = Endpoint::parse("http://127.0.0.1:1/chat").expect("an address");
+    let answer = AnswerAt::Pointer("/answer".to_owned());
+    let (headers, send) = (Vec::new(), Target::usual_body(&answer));
+    Settings {
+        target: Target { endpoint, headers, send, answer, sources: None },
+        reset: None,
+        roles: Roles::default(),
+        turn: Duration::from_mins(1),
+        prompts: BTreeMap::new(),
+    }
+}
+
+fn session<'a>(settings: &'a Settings, clock: &Arc<VirtualClock>, tap: &Arc<Tap>, silence: Silence) -> Session<'a> {
+    Session {
+        settings,
+        trial: "t",
+        variant: "base",
+        withhold_history: false,
+        keep_replies: false,
+        way: Arc::new(Slow(Arc::clone(clock))),
+        probe: None,
+        life: None,
+        tap: Arc::clone(tap),
+        clock: Arc::clone(clock) as Arc<dyn Clock>,
+        silence,
+        late_fails: false,
+        trace: None,
+        pace: &Real,
+        words: &Plain,
+        telemetry: None,
+        chains: Chains::default(),
+        tracing: super::Tracing::default(),
+        held: BTreeMap::new(),
+        events: Vec::new(),
+        took: Duration::ZERO,
+        completions: 0,
+        offered: None,
+    }
+}
+
 #[test]
 fn after_a_reply_the_silence_is_awaited_only_where_a_request_was_in_progress_or_in_the_first_trial() {
     for (silence, busy, milliseconds) in [
@@ -377,41 +419,8 @@ fn after_a_reply_the_silence_is_awaited_only_where_a_request_was_in_progress_or_
     ] {
         let clock = Arc::new(VirtualClock::at(jiff::Timestamp::UNIX_EPOCH));
         let tap = Arc::new(Tap::new(Arc::new(Slow(Arc::clone(&clock)))));
-        let endpoint = Endpoint::parse("http://127.0.0.1:1/chat").expect("an address");
-        let answer = AnswerAt::Pointer("/answer".to_owned());
-        let (headers, send) = (Vec::new(), Target::usual_body(&answer));
-        let settings = Settings {
-            target: Target { endpoint, headers, send, answer, sources: None },
-            reset: None,
-            roles: Roles::default(),
-            turn: Duration::from_mins(1),
-            prompts: BTreeMap::new(),
-        };
-        let session = Session {
-            settings: &settings,
-            trial: "t",
-            variant: "base",
-            withhold_history: false,
-            keep_replies: false,
-            way: Arc::new(Slow(Arc::clone(&clock))),
-            probe: None,
-            life: None,
-            tap: Arc::clone(&tap),
-            clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            silence,
-            late_fails: false,
-            trace: None,
-            pace: &Real,
-            words: &Plain,
-            telemetry: None,
-            chains: Chains::default(),
-            tracing: super::Tracing::default(),
-            held: std::collections::BTreeMap::new(),
-            events: Vec::new(),
-            took: Duration::ZERO,
-            completions: 0,
-            offered: None,
-        };
+        let settings = settings();
+        let session = session(&settings, &clock, &tap, silence);
         let request = || passed(Service::Model, openai_chat::DIALECT, json!({}), 200, &json!({})).request;
         let asked = async {
             if busy {

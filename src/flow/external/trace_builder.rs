@@ -5,6 +5,7 @@
 //! | `alone` | What happens without a call that the agent answers: calls that it writes into the conversation, passages in a prompt, tools that the provider runs. |
 //! | `completions` | Exchanges with the model. A failed one that is sent again unchanged is one call with several attempts. A message that only the agent can have written, after a completion without a call or after a failed call, is feedback. |
 //! | `results`, `in_text` | Tool calls. A call is read from a completion, its result from a later request of the same turn. |
+//! | `late` | Calls of earlier turns whose result only a request of this turn shows. |
 //! | `services` | Other exchanges. One with the search service belongs to the pending call of the external search, a call of an MCP server's tool to the pending call of that tool. |
 //! | `spans`, `joins` | What the agent's spans add. |
 //!
@@ -15,10 +16,12 @@ mod alone;
 mod completions;
 mod in_text;
 mod joins;
+mod late;
 mod results;
 mod services;
 mod spans;
 
+pub(super) use late::{LateResult, Ran as RanIn};
 pub(super) use spans::{OF_NO_CONVERSATION, Shown};
 
 use super::evidence::{self, Retrieved};
@@ -30,7 +33,7 @@ use crate::provider::chat::{Message, Role};
 use crate::provider::mcp::Ran;
 use crate::provider::observed::{self, Asks};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer};
-use crate::trace::{self, Roles, ToolOutcome, ToolResult, TurnOutcome, What};
+use crate::trace::{self, Roles, ToolCalled, ToolOutcome, ToolResult, TurnOutcome, What};
 use crate::transport::{Miss, Passed, TransportError};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +41,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// Reason for an outcome that the traffic does not show.
-const UNSEEN: &str = "no later message of the agent's shows a result of this call, so whether it ran is unknown";
+const UNSEEN: &str = "no later message of the agent's shows a result of this call";
 
 /// One turn while its events are built.
 pub(super) struct TraceBuilder<'a> {
@@ -76,6 +79,10 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) sources: Option<&'a str>,
     /// What the conversation held before this turn.
     pub(super) earlier: Vec<&'a What>,
+    /// Calls of earlier turns whose result was not shown yet.
+    open: Vec<Waiting>,
+    /// Those of them whose result this turn shows.
+    pub(super) late: Vec<LateResult>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
     texts: Vec<String>,
     /// Texts in prompts, apart from those of the conversation itself.
@@ -126,6 +133,11 @@ impl Waiting {
         self.attempts.extend(attempts);
     }
 
+    /// Whether a service was asked for it in this turn.
+    fn is_requested(&self) -> bool {
+        self.found.is_some() || matches!(self.ran, Some(Ran::Done(_) | Ran::Failed(_)))
+    }
+
     /// How long its requests took; those that overlap do not count twice.
     fn took(&self) -> Duration {
         let each = self.attempts.iter().map(|one| one.took).sum::<Duration>();
@@ -158,6 +170,8 @@ impl<'a> TraceBuilder<'a> {
             written: String::new(),
             sources: None,
             earlier: Vec::new(),
+            open: Vec::new(),
+            late: Vec::new(),
             texts: Vec::new(),
             prompts: Vec::new(),
             prompted: false,
@@ -174,9 +188,18 @@ impl<'a> TraceBuilder<'a> {
         Self { sources, ..self }
     }
 
-    /// Sets what the conversation held before this turn.
-    pub(super) fn after(self, earlier: Vec<&'a What>) -> Self {
-        Self { earlier, ..self }
+    /// Sets what the conversation held before this turn, and which of its calls have shown their results since.
+    pub(super) fn after(self, earlier: Vec<&'a What>, settled: &[&LateResult]) -> Self {
+        let is_settled = |call: &ToolCalled| settled.iter().any(|late| (late.call, &late.id) == (call.call, &call.id));
+        let open = earlier.iter().filter_map(|what| match what {
+            What::ToolCalled(call) if call.outcome.is_unseen() && !call.id.is_empty() && !is_settled(call) => {
+                let parts = (call.id.clone(), call.tool.clone(), call.arguments.clone());
+                Some(Waiting::new(Duration::ZERO, call.call, parts))
+            }
+            _ => None,
+        });
+        let open = open.collect();
+        Self { earlier, open, ..self }
     }
 
     /// Adds the turn's exchanges; returns the first that no recording holds.
@@ -214,6 +237,7 @@ impl<'a> TraceBuilder<'a> {
     /// Ends the turn with the agent's reply and closes open calls.
     pub(super) fn end(&mut self, reply: Reply) -> Result<TurnOutcome, Trouble> {
         let answered = matches!(reply, Reply::Answer { .. });
+        self.late_runs();
         if let Reply::Answer { text, body } = &reply {
             self.searched_alone(text, body);
         }

@@ -2,7 +2,7 @@
 
 use super::session::{LOST, ended_as};
 use super::target::Reply;
-use super::trace_builder::{OF_NO_CONVERSATION, Shown, TraceBuilder};
+use super::trace_builder::{LateResult, OF_NO_CONVERSATION, RanIn, Shown, TraceBuilder};
 use super::trial_spans::TrialSpans;
 use super::{Session, Told, Trouble, TurnSpans, probe};
 use crate::flow::context::micros;
@@ -41,11 +41,13 @@ pub(crate) struct Traced {
     lines: Vec<String>,
 }
 
-/// The turns of a trial whose spans are received, and these spans.
+/// What of a trial's turns is read again at its end: those whose spans are received, and results that came late.
 #[derive(Default)]
 pub(crate) struct Tracing {
     turns: Vec<Traced>,
     spans: TrialSpans,
+    /// Results of calls of earlier turns, by the turn that showed them.
+    pub(super) late: BTreeMap<(u32, u32), Vec<LateResult>>,
     /// What is odd about exports.
     notes: Vec<String>,
     /// Exports, or parts of them, that could not be read.
@@ -59,7 +61,12 @@ pub(super) struct Built {
     pub events: Vec<(Duration, What)>,
     pub completions: u32,
     pub offered: Option<Vec<String>>,
+    /// Results of calls of earlier turns.
+    pub late: Vec<LateResult>,
 }
+
+/// Reason for an outcome that may be of a later turn.
+const UNSEEN_HERE: &str = "its result reached the model in a later turn, so the call ran in this turn or in that one";
 
 impl Session<'_> {
     /// Builds the events of a turn that just ended, with its spans if the agent sends any.
@@ -102,16 +109,18 @@ impl Session<'_> {
         built
     }
 
-    fn built(
+    pub(super) fn built(
         &self,
         seen: &Seen,
         spans: Vec<crate::trace::spans::Span>,
         outside: &[String],
     ) -> (Built, (Shown, Vec<String>, Vec<String>)) {
         let is_earlier = |event: &&Event| event.conversation == seen.conversation && event.turn < seen.turn;
+        let settled = self.tracing.late.range((seen.conversation, 0)..(seen.conversation, seen.turn));
+        let settled: Vec<&LateResult> = settled.flat_map(|(_, late)| late).collect();
         let mut builder = TraceBuilder::new(&self.settings.roles, self.words, &seen.known, seen.completions)
             .citing(self.settings.target.sources.as_deref())
-            .after(self.events.iter().filter(is_earlier).map(|event| &event.what).collect());
+            .after(self.events.iter().filter(is_earlier).map(|event| &event.what).collect(), &settled);
         let miss = builder.hear(seen.passed.clone());
         let (mut notes, mut lines) = (Vec::new(), Vec::new());
         for mut story in stories(spans, outside) {
@@ -119,15 +128,24 @@ impl Session<'_> {
             lines.extend(story.lines().iter().map(|line| self.words.text(line)));
         }
         let outcome = builder.end(seen.reply.clone());
-        let TraceBuilder { events, completions, mut offered, of_provider, offers_unnamed, writes_calls, shown, .. } =
-            builder;
+        let TraceBuilder {
+            events,
+            completions,
+            mut offered,
+            of_provider,
+            offers_unnamed,
+            writes_calls,
+            shown,
+            late,
+            ..
+        } = builder;
         if let Some(offered) = &mut offered {
             let more = of_provider.into_iter().filter(|tool| !offered.contains(tool)).collect::<Vec<_>>();
             offered.extend(more);
         }
         // What an MCP server has is known once an answer lists it.
         let offered = offered.filter(|_| !offers_unnamed && !writes_calls);
-        (Built { miss, outcome, events, completions, offered }, (shown, notes, lines))
+        (Built { miss, outcome, events, completions, offered, late }, (shown, notes, lines))
     }
 
     /// Ends the trial: adds spans that arrived after their turns, and reads the index where it was not read yet.
@@ -145,7 +163,41 @@ impl Session<'_> {
                 }
             }
         }
+        self.settle_late_results();
         self.read_index().await
+    }
+
+    /// Leaves each call whose result reached the model in a later turn in the turn in which it ran.
+    fn settle_late_results(&mut self) {
+        for ((conversation, turn), LateResult { call, id, ran }) in std::mem::take(&mut self.tracing.late)
+            .into_iter()
+            .flat_map(|(at, late)| late.into_iter().map(move |one| (at, one)))
+        {
+            let is_it = |event: &Event| {
+                event.conversation == conversation
+                    && matches!(&event.what, What::ToolCalled(made) if made.call == call && made.id == id)
+            };
+            let is_asked = |event: &Event| {
+                let is_unseen = matches!(&event.what, What::ToolCalled(made) if made.outcome.is_unseen());
+                event.turn < turn && is_unseen && is_it(event)
+            };
+            let asked = self.events.iter().position(is_asked);
+            match (asked, ran) {
+                (Some(asked), RanIn::Now) => _ = self.events.remove(asked),
+                (Some(asked), RanIn::Before(outcome)) => self.come_to(asked, outcome),
+                (Some(asked), RanIn::Unknown) => {
+                    self.come_to(asked, ToolOutcome::Unseen { reason: UNSEEN_HERE.to_owned() });
+                }
+                // A span that came later shows that it ran in the earlier turn.
+                (None, _) => self.events.retain(|event| event.turn != turn || !is_it(event)),
+            }
+        }
+    }
+
+    fn come_to(&mut self, place: usize, outcome: ToolOutcome) {
+        if let What::ToolCalled(call) = &mut self.events[place].what {
+            call.outcome = outcome;
+        }
     }
 
     /// Replaces the events of a turn.
@@ -156,6 +208,7 @@ impl Session<'_> {
             self.events.iter().position(|event| of_turn(event) && matches!(event.what, What::TurnStarted { .. }));
         let end = self.events.iter().position(|event| of_turn(event) && matches!(event.what, What::TurnEnded(_)));
         let (Some(first), Some(end)) = (first, end) else { return };
+        self.tracing.late.insert((conversation, turn), built.late);
         if let (What::TurnEnded(ended), Ok(outcome)) = (&mut self.events[end].what, built.outcome) {
             ended.outcome = outcome;
         }

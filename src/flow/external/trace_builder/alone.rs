@@ -80,6 +80,8 @@ impl TraceBuilder<'_> {
     pub(super) fn written_calls(&mut self, asked: &ChatRequest) {
         let from = asked.messages.iter().rposition(|message| message.role == Role::User).map_or(0, |last| last + 1);
         let said = &asked.messages[from..];
+        let query = self.query();
+        let said_now = from.checked_sub(1).is_some_and(|last| asked.messages[last].content.contains(query.trim()));
         let answered =
             |id: &String| said.iter().any(|message| message.role == Role::Tool && message.answers.as_ref() == Some(id));
         for call in said.iter().flat_map(|message| &message.calls) {
@@ -88,12 +90,25 @@ impl TraceBuilder<'_> {
             if !answered(&call.id) || self.ids.contains_key(&call.id) || self.made.contains(&made) {
                 continue;
             }
+            if self.is_of_earlier_turn(&call.id, &made, said_now) {
+                continue;
+            }
             let completion = self.completions.saturating_sub(1);
             self.ids.insert(call.id.clone(), self.made.len());
             self.made.push(made.clone());
             let (tool, arguments) = made;
             self.waiting.push(Waiting::new(self.at, completion, (call.id.clone(), tool, arguments)));
         }
+    }
+
+    /// Whether an earlier turn asked for a call: where the user's words of this turn do not stand before it, as it was they that
+    /// approved another call, the history of earlier turns does.
+    fn is_of_earlier_turn(&self, id: &str, (tool, arguments): &(String, Value), said_now: bool) -> bool {
+        let is_known = |what: &&What| match what {
+            What::ToolCalled(call) => call.id == *id && call.tool == *tool && call.arguments == *arguments,
+            _ => false,
+        };
+        self.is_open(id) || !said_now && self.earlier.iter().any(is_known)
     }
 
     /// Keeps what a request tells the model, except the conversation itself: passages may stand in it.

@@ -16,25 +16,29 @@ use std::collections::BTreeMap;
 impl TraceBuilder<'_> {
     /// Reads the results of pending calls from a request.
     pub(super) fn results(&mut self, asked: &ChatRequest) {
+        self.late_results(asked);
         for (message, call) in self.answered(asked) {
-            let attached = attached_passages(message);
-            let result = with_text(attached, &message.content);
-            if is_failed_result(message) && !matches!(call.ran, Some(Ran::Done(_))) {
-                let (message, retryable) = decoder::error(&result).unwrap_or((message.content.clone(), true));
-                self.called(call, ToolOutcome::Failed { message, retryable });
-                continue;
-            }
-            // The server knows whether its tool failed, and where its passages come from; the agent's text may hide it.
-            let is_plain = self.role(&call.tool) == trace::Role::Knowledge && decoder::passages(&result).is_none();
-            let outcome = match &call.ran {
-                Some(Ran::Failed(_)) => self.ran(&call),
-                Some(Ran::Done(_)) if is_plain => self.ran(&call),
-                _ => self.outcome(&call, result),
-            };
+            let outcome = self.outcome_in(message, &call);
             self.called(call, outcome);
         }
         self.results_in_text(asked);
         self.left_out_calls(asked);
+    }
+
+    /// The outcome of a call by the message with its result.
+    pub(super) fn outcome_in(&mut self, message: &Message, call: &Waiting) -> ToolOutcome {
+        let result = with_text(attached_passages(message), &message.content);
+        if is_failed_result(message) && !matches!(call.ran, Some(Ran::Done(_))) {
+            let (message, retryable) = decoder::error(&result).unwrap_or((message.content.clone(), true));
+            return ToolOutcome::Failed { message, retryable };
+        }
+        // The server knows whether its tool failed, and where its passages come from; the agent's text may hide it.
+        let is_plain = self.role(&call.tool) == trace::Role::Knowledge && decoder::passages(&result).is_none();
+        match &call.ran {
+            Some(Ran::Failed(_)) => self.ran(call),
+            Some(Ran::Done(_)) if is_plain => self.ran(call),
+            _ => self.outcome(call, result),
+        }
     }
 
     /// The pending calls that a request answers, with its messages. Ids may repeat in a conversation, so what the last request

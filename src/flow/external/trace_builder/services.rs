@@ -53,7 +53,10 @@ impl TraceBuilder<'_> {
         let free = |call: &Waiting| is_tool(&call.tool, tool) && !matches!(call.ran, Some(Ran::Done(_)));
         let place = self.waiting.iter().position(|call| free(call) && call.arguments == arguments);
         let place = place.or_else(|| self.waiting.iter().position(free));
-        if let Some(call) = place.and_then(|place| self.waiting.get_mut(place)) {
+        let pending = place.and_then(|place| self.waiting.get_mut(place));
+        // What the user approved was asked for in an earlier turn.
+        let pending = pending.or_else(|| self.open.iter_mut().find(|call| free(call) && call.arguments == arguments));
+        if let Some(call) = pending {
             call.requested(attempts, within);
             call.ran = Some(ran);
             return;

@@ -157,6 +157,7 @@ impl TraceBuilder<'_> {
         let call = match self.call_of_run(ran, arguments.as_ref(), joins) {
             Some(Joined::Event(known)) => {
                 joins.ran(known, done, inner.is_some());
+                self.ran_now(ran.id.as_deref().unwrap_or_default());
                 let other = match &self.events[known].1 {
                     What::ToolCalled(call) if !call.id.is_empty() => arguments.filter(|given| *given != call.arguments),
                     _ => None,
@@ -170,8 +171,10 @@ impl TraceBuilder<'_> {
             Some(Joined::Waiting(waiting)) => self.waiting.remove(waiting),
             None => {
                 let id = ran.id.clone().unwrap_or_default();
-                let call = (id, ran.tool.clone(), arguments.clone().unwrap_or_default());
-                Waiting::new(self.at, self.completions.saturating_sub(1), call)
+                self.ran_now(&id).unwrap_or_else(|| {
+                    let call = (id, ran.tool.clone(), arguments.clone().unwrap_or_default());
+                    Waiting::new(self.at, self.completions.saturating_sub(1), call)
+                })
             }
         };
         let other = arguments.filter(|given| *given != call.arguments);

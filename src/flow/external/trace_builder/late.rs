@@ -1,0 +1,152 @@
+//! Calls of earlier turns whose result reaches the model in this one: a call that the user had to approve, or whose result was
+//! the answer itself. Each is one call, of the turn in which it ran; a result that is sent again is not read again.
+
+use super::{TraceBuilder, Waiting};
+use crate::flow::external::decoder;
+use crate::flow::external::evidence::places_alone;
+use crate::provider::chat::{ChatRequest, Message, Role};
+use crate::provider::tool_result::leaves;
+use crate::trace::{ToolOutcome, What};
+use serde_json::Value;
+
+/// The result of a call of an earlier turn.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::flow::external) struct LateResult {
+    /// Ordinal of the completion that asked for the call.
+    pub call: u32,
+    /// The call's id.
+    pub id: String,
+    /// The turn in which it ran.
+    pub ran: Ran,
+}
+
+/// The turn in which a call with a late result ran.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::flow::external) enum Ran {
+    /// The one that asked for it, with that outcome.
+    Before(ToolOutcome),
+    /// This one.
+    Now,
+    /// Either.
+    Unknown,
+}
+
+impl TraceBuilder<'_> {
+    /// Reads the results of the calls that earlier turns left open from a request.
+    pub(super) fn late_results(&mut self, asked: &ChatRequest) {
+        for call in std::mem::take(&mut self.open) {
+            let Some(place) = self.late_result(&asked.messages, &call) else {
+                self.open.push(call);
+                continue;
+            };
+            let outcome = self.outcome_in(&asked.messages[place], &call);
+            let ran = if call.is_requested() { Ran::Now } else { self.ran_in(&asked.messages, place, &outcome) };
+            self.came_late(call, outcome, ran);
+        }
+    }
+
+    /// Adds the open calls that ran in this turn, though no request to the model shows it.
+    pub(super) fn late_runs(&mut self) {
+        let (ran, open) = std::mem::take(&mut self.open).into_iter().partition(Waiting::is_requested);
+        self.open = open;
+        for call in ran {
+            let outcome = match &call.found {
+                Some(found) => ToolOutcome::Ok(self.external(&call, &Value::Null, found.clone())),
+                None => self.ran(&call),
+            };
+            if !outcome.is_unseen() {
+                self.came_late(call, outcome, Ran::Now);
+            }
+        }
+    }
+
+    fn came_late(&mut self, call: Waiting, outcome: ToolOutcome, ran: Ran) {
+        self.late.push(LateResult { call: call.completion, id: call.id.clone(), ran: ran.clone() });
+        if !matches!(ran, Ran::Before(_)) {
+            self.called(call, outcome);
+        }
+    }
+
+    /// Whether an earlier turn left a call of that id open.
+    pub(super) fn is_open(&self, id: &str) -> bool {
+        self.open.iter().any(|call| call.id == id) || self.late.iter().any(|late| late.id == id)
+    }
+
+    /// The call of an earlier turn with that id, if a span shows that it ran in this one.
+    pub(super) fn ran_now(&mut self, id: &str) -> Option<Waiting> {
+        if let Some(late) = self.late.iter_mut().find(|late| late.id == id) {
+            late.ran = Ran::Now;
+        } else {
+            let place = self.open.iter().position(|call| call.id == id)?;
+            let call = self.open.remove(place);
+            self.late.push(LateResult { call: call.completion, id: call.id, ran: Ran::Now });
+        }
+        self.earlier.iter().find_map(|what| match what {
+            What::ToolCalled(call) if call.id == id => {
+                Some(Waiting::new(self.at, call.call, (call.id.clone(), call.tool.clone(), call.arguments.clone())))
+            }
+            _ => None,
+        })
+    }
+
+    /// Place of the message with the result of an open call. As ids may repeat, it answers a call of that tool and arguments,
+    /// behind the results of equal calls that were made before.
+    fn late_result(&self, messages: &[Message], call: &Waiting) -> Option<usize> {
+        let is_it = |tool: &str, arguments: &Value| tool == call.tool && *arguments == call.arguments;
+        let answers = |place: &usize| {
+            let mut made = messages[..*place].iter().rev().flat_map(|earlier| earlier.calls.iter().rev());
+            messages[*place].role == Role::Tool
+                && messages[*place].answers.as_ref() == Some(&call.id)
+                && made
+                    .find(|made| made.id == call.id)
+                    .is_some_and(|made| is_it(&made.name, &decoder::document(&made.arguments)))
+        };
+        let is_answered = |what: &&&What| match what {
+            What::ToolCalled(made) => {
+                let is_before = made.call < call.completion && !made.outcome.is_unseen();
+                is_before && made.id == call.id && is_it(&made.tool, &made.arguments)
+            }
+            _ => false,
+        };
+        (0..messages.len()).filter(answers).nth(self.earlier.iter().filter(is_answered).count())
+    }
+
+    /// The turn in which a call ran whose result stands at that place: this one if no words follow it. The one that asked for
+    /// it if the agent's words follow it, if an answer says what only the result can have told it, or if it failed: what the
+    /// user refuses runs in no turn.
+    fn ran_in(&self, messages: &[Message], place: usize, outcome: &ToolOutcome) -> Ran {
+        let result = &messages[place].content;
+        let answers = || self.known.iter().filter(|(role, _)| *role == Role::Assistant).map(|(_, said)| said);
+        let is_new = |value: &str| !messages[..place].iter().any(|earlier| holds(earlier, value));
+        let is_told = |value: &str| answers().any(|said| places_alone(value, said).next().is_some()) && is_new(value);
+        let document = decoder::document(result);
+        let values = leaves(&document).into_iter().filter_map(|leaf| match leaf {
+            Value::String(text) => Some(text.trim().to_owned()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
+        let mut telling =
+            values.filter(|value| value.contains(|letter: char| letter.is_ascii_digit() || letter == ' '));
+        let is_answer = |said: &String| !said.trim().is_empty() && said.trim() == result.trim();
+        let follows = |role: Role| {
+            let says =
+                |message: &Message| message.role == role && message.calls.is_empty() && !message.content.is_empty();
+            messages[place + 1..].iter().any(says)
+        };
+        let failed = matches!(outcome, ToolOutcome::Failed { .. });
+        if follows(Role::Assistant) || answers().any(is_answer) || telling.any(|value| is_told(&value)) {
+            Ran::Before(outcome.clone())
+        } else if !follows(Role::User) {
+            Ran::Now
+        } else if failed {
+            Ran::Before(outcome.clone())
+        } else {
+            Ran::Unknown
+        }
+    }
+}
+
+/// Whether a message says a value, or calls a tool with it.
+fn holds(message: &Message, value: &str) -> bool {
+    message.content.contains(value) || message.calls.iter().any(|call| call.arguments.contains(value))
+}
