@@ -187,21 +187,19 @@ impl Server {
     /// Keeps the items of an answer.
     fn keep_items(&self, answer: &Value) {
         let items = answer["output"].as_array().into_iter().flatten();
-        let named: Vec<_> = items.filter_map(|item| Some((item["id"].as_str()?.to_owned(), item.clone()))).collect();
         let mut kept = lock(&self.items);
         if kept.len() >= MOST_CONVERSATIONS {
             kept.clear();
         }
-        kept.extend(named);
+        kept.extend(items.filter_map(|item| Some((item["id"].as_str()?.to_owned(), item.clone()))));
     }
 
     /// Puts the items that were kept in place of references to them.
     fn resolve(&self, document: &mut Value) {
         let kept = lock(&self.items);
-        for item in document["input"].as_array_mut().into_iter().flatten() {
-            let named =
-                item["id"].as_str().filter(|_| item["type"].as_str().is_none_or(|kind| kind == "item_reference"));
-            if let Some(known) = named.and_then(|id| kept.get(id)).filter(|_| item["role"].is_null()) {
+        for item in document.get_mut("input").and_then(Value::as_array_mut).into_iter().flatten() {
+            let named = item["role"].is_null() && item["type"].as_str().is_none_or(|kind| kind == "item_reference");
+            if let Some(known) = item["id"].as_str().filter(|_| named).and_then(|id| kept.get(id)) {
                 *item = known.clone();
             }
         }
@@ -274,9 +272,7 @@ async fn complete(
         Ok(document) => document,
         Err(reason) => return server.refuse_in(api.dialect, &reason.to_string()).await,
     };
-    if document["input"].is_array() {
-        server.resolve(&mut document);
-    }
+    server.resolve(&mut document);
     let mut request = match api.read(path, &document) {
         Ok(request) => request,
         Err(reason) => return server.refuse_in(api.dialect, &reason.to_string()).await,
