@@ -9,8 +9,10 @@ use crate::platform::numbers;
 use regex::{Regex, escape};
 use serde_json::Value;
 use std::cell::LazyCell;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 /// Values shorter than this are never bound, so none is proposed.
 const SHORTEST: usize = 4;
@@ -26,13 +28,15 @@ pub(crate) struct Minted {
     pub name: String,
     /// JSON pointer into request bodies.
     pub at: String,
-    /// Regular expression whose first group is the value; `None` for the whole text.
+    /// Regular expression whose first group is the value; `None` for a number.
     pub expression: Option<String>,
     /// Whether each value seen has a digit, as dates, counters and ids have, and is no amount, such as `$123.45` or
     /// `12.5 %`: amounts and words are what the agent says.
     pub looks_generated: bool,
     /// The value in the body that came first.
     pub value: String,
+    /// The value in the other body; `value` if there is no other.
+    pub other: String,
 }
 
 impl fmt::Display for Minted {
@@ -64,6 +68,8 @@ pub(crate) fn minted<'v>(
         differing(before, now, &mut String::new(), &mut |at, before, now, is_number| {
             let known = found.len();
             in_text(at, (before, now), &questions, moved, &mut found);
+            // Expressions are for texts.
+            found[known..].iter_mut().filter(|_| is_number).for_each(|one| one.expression = None);
             // A short number is a setting: `max_tokens`.
             let short = is_number && before.len().min(now.len()) < SHORTEST_NUMBER;
             found[known..].iter_mut().filter(|_| short).for_each(|one| one.looks_generated = false);
@@ -107,6 +113,15 @@ pub(crate) fn holding<'v>(
         });
     }
     distinct(found)
+}
+
+/// The present dates and times that bodies contain.
+pub(crate) fn of_now<'v>(bodies: impl IntoIterator<Item = &'v Value>, now: &dated::Now) -> Vec<String> {
+    let mut found = Vec::new();
+    for body in bodies {
+        texts(body, &mut String::new(), &mut |text, _| found.extend(now.in_text(text).into_iter().map(str::to_owned)));
+    }
+    found
 }
 
 /// Calls `each` for every text in a value, with its pointer.
@@ -168,7 +183,7 @@ fn in_text(
 ) {
     let Some((ours, theirs)) = dated::aligned(before, now) else { return };
     let mut cut = 0;
-    for ((begin, word), (_, other)) in ours.iter().zip(&theirs) {
+    for ((begin, word), (there, other)) in ours.iter().zip(&theirs) {
         if word == other {
             continue;
         }
@@ -182,10 +197,23 @@ fn in_text(
                 && ![word, other].iter().any(|one| is_amount(&before[..*begin], one, after));
             let spot = Spot { text: before, value: *begin..end, around: cut..until };
             let proposed = proposal(at, &spot, questions, &of_both(word, other));
-            found.push(Minted { looks_generated, ..proposed });
+            let values = [(before, *begin..end), (now, *there..there + other.len())];
+            if proposed.expression.as_ref().is_none_or(|expression| finds(expression, &values)) {
+                found.push(Minted { looks_generated, other: (*other).to_owned(), ..proposed });
+            }
         }
         cut = end;
     }
+}
+
+/// Whether an expression finds each value in its text.
+fn finds(expression: &str, values: &[(&str, Range<usize>)]) -> bool {
+    let Ok(expression) = Regex::new(expression) else { return false };
+    let has = |text: &str, value: &Range<usize>| {
+        let mut found = expression.captures_iter(text).filter_map(|found| found.get(1));
+        found.any(|found| found.range() == *value)
+    };
+    values.iter().all(|(text, value)| has(text, value))
 }
 
 /// The proposal for a value. In the next turn, a message that holds a question has another place, and so has the id of a
@@ -196,9 +224,10 @@ fn proposal(at: &str, spot: &Spot<'_>, questions: &Questions, shape: &str) -> Mi
     Minted {
         name: name(spot.before(questions), at, shape),
         at: if moves { anywhere(at) } else { at.to_owned() },
-        expression: (!whole).then(|| spot.expression(questions, shape)),
+        expression: Some(if whole { format!("^({shape})$") } else { spot.expression(questions, shape) }),
         looks_generated: true,
         value: spot.text[spot.value.clone()].to_owned(),
+        other: spot.text[spot.value.clone()].to_owned(),
     }
 }
 
@@ -214,27 +243,48 @@ fn anywhere(at: &str) -> String {
     at.split('/').map(|step| if step.parse::<usize>().is_ok() { "*" } else { step }).collect::<Vec<_>>().join("/")
 }
 
+/// An expression for random ids: two samples without `-` and `_` do not show that none has them.
+const RANDOM: &str = r"[\w-]+";
+
 /// An expression for two values of one kind, part by part.
 fn shape(one: &str, other: &str) -> String {
     let joins = |letter: char| !letter.is_alphanumeric();
     let (ours, theirs): (Vec<&str>, Vec<&str>) = (one.split(joins).collect(), other.split(joins).collect());
     let between = |word: &str| word.chars().filter(|letter| joins(*letter)).collect::<Vec<_>>();
-    if ours.len() != theirs.len() || between(one) != between(other) {
-        return r"[0-9A-Za-z_.:+-]+".to_owned();
+    let is_edge = |join: &char| matches!(join, '-' | '_');
+    let joined = between(one);
+    if joined != between(other) {
+        let all = [joined, between(other)].concat();
+        return if all.iter().all(is_edge) { RANDOM } else { r"[0-9A-Za-z_.:+-]*[0-9A-Za-z_-]" }.to_owned();
     }
-    let mut joined = between(one).into_iter();
     // How many digits a number has is chance: `7` and `12` are two runs' counts, and `3.48` a time. Those of dates are fixed.
     let fixed = ours.len() > 1 && one.parse::<f64>().is_err();
     // Parts of one id are of one kind: that two hexadecimal ones hold digits alone is chance.
     let pairs = || ours.iter().zip(&theirs).filter(|(ours, theirs)| ours != theirs);
     let hex = pairs().all(|(ours, theirs)| is_hex(ours) && is_hex(theirs))
         && pairs().any(|(ours, theirs)| [ours, theirs].iter().any(|part| part.contains(char::is_alphabetic)));
+    let mut parts = Vec::new();
+    for (place, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+        let is_fraction = place.checked_sub(1).is_some_and(|before| joined[before] == '.');
+        parts.push((part(ours, theirs, hex, fixed && !is_fraction), ours != theirs));
+    }
     let mut out = String::new();
-    let mut before = None;
-    for (ours, theirs) in ours.iter().zip(&theirs) {
-        out.push_str(&part(ours, theirs, hex, fixed && before != Some('.')));
-        before = joined.next();
-        out.extend(before.map(|join| escape(&join.to_string()).replace("\\-", "-")));
+    let mut place = 0;
+    while place < parts.len() {
+        // A random id may have been split at a `-` of its own.
+        let mut end = place + 1;
+        while end < parts.len() && is_edge(&joined[end - 1]) && parts[end - 1].1 && parts[end].1 {
+            end += 1;
+        }
+        let run = &parts[place..end];
+        if run.len() > 1 && run.iter().any(|(part, _)| part == RANDOM) {
+            out.push_str(RANDOM);
+        } else {
+            end = place + 1;
+            out.push_str(&parts[place].0);
+        }
+        out.extend(joined.get(end - 1).map(|join| escape(&join.to_string()).replace("\\-", "-")));
+        place = end;
     }
     out
 }
@@ -243,16 +293,31 @@ fn is_hex(part: &str) -> bool {
     part.chars().all(|letter| letter.is_ascii_hexdigit() && !letter.is_ascii_uppercase())
 }
 
-/// An expression for two values, which may be dates in several words.
+/// An expression for two values; for dates, which may be of several words, also if their forms differ.
 fn of_both(one: &str, other: &str) -> String {
+    let are_dates = dated::is_date(one) && dated::is_date(other);
+    if !are_dates && !dated::is_joined(one) || !dated::is_joined(one) && !dated::is_joined(other) {
+        return shape(one, other);
+    }
     let written = dated::shape(one);
-    let fits = || Regex::new(&format!("^{written}$")).is_ok_and(|expression| expression.is_match(other));
-    if dated::is_joined(one) && fits() { written } else { shape(one, other) }
+    let fits = Regex::new(&format!("^(?:{written})$")).is_ok_and(|expression| expression.is_match(other));
+    let mut ways = [written, dated::shape(other)];
+    // The first alternative that matches counts, and the shorter one may match the beginning of the longer.
+    ways.sort_by_key(|way| Reverse(way.len()));
+    match ways {
+        _ if fits => dated::shape(one),
+        [longer, shorter] if are_dates => format!("{longer}|{shorter}"),
+        _ => shape(one, other),
+    }
 }
 
 /// An expression for a date: names of months vary, and days have one digit or two where they stand beside a name.
 fn of_date(value: &str) -> String {
-    if value.contains(char::is_alphabetic) { dated::shape(value) } else { shape(value, value) }
+    if value.contains(char::is_alphabetic) || dated::is_joined(value) {
+        dated::shape(value)
+    } else {
+        shape(value, value)
+    }
 }
 
 /// An expression for one part; `hex` if the value is hexadecimal, `fixed` if two of one length are always of that length, as
@@ -271,7 +336,7 @@ fn part(one: &str, other: &str, hex: bool, fixed: bool) -> String {
         format!("[0-9a-f]{times}")
     } else {
         // How many letters a word of unknown kind has is chance.
-        r"\w+".to_owned()
+        RANDOM.to_owned()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the proposals for values that an agent generates.
 
+use super::super::dated::Now;
 use super::*;
 use serde_json::json;
 
@@ -62,10 +63,10 @@ fn an_expression_finds_later_values_too_whose_digits_and_length_differ_by_chance
 }
 
 #[test]
-fn a_whole_text_needs_no_expression_and_a_list_is_named_by_a_star() {
+fn a_whole_text_has_its_shape_and_a_list_is_named_by_a_star() {
     let body = |id: &str| json!({"thread": id, "messages": [{"content": format!("[{id}] a")}, {"content": format!("[{id}] b")}]});
     let found = lines(&body("7f3a91"), &body("00bc12"));
-    assert_eq!(found[0], "thread: {at: '/thread'}");
+    assert_eq!(found[0], "thread: {at: '/thread', match: '^([0-9a-f]+)$'}");
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(
         found[1].starts_with("content: {at: '/messages/*/content'") || found[1].contains("/messages/*/content"),
@@ -176,6 +177,21 @@ fn a_date_in_words_is_one_value_whose_expression_finds_the_next_days_and_months(
         ("Sat Nov 28 23:58:02 2026", "Sun Nov 29 09:12:44 2026", "Tue Dec 11 10:00:00 2026"),
         ("11:58 PM", "9:12 AM", "12:00 PM"),
         ("Nov. 28th, 2026 at 23:58", "Nov. 29th, 2026 at 9:12", "May 1st, 2027 at 10:00"),
+        ("28 Nov 2026", "29 Nov 2026", "1 May 2027"),
+        ("02:13 PM on 11/28/2026", "09:14 AM on 11/29/2026", "1:10 PM on 1/1/2027"),
+        (
+            "Sat Nov 28 2026 23:58:02 GMT+0100 (Central European Standard Time)",
+            "Sun Nov 29 2026 09:12:44 GMT+0100 (Central European Standard Time)",
+            "Tue Dec 01 2026 10:00:00 GMT-0500 (EST)",
+        ),
+        ("2026-11-28T23:58:02+01:00", "2026-11-29T09:12:44+01:00", "2026-12-01T10:00:00-05:00"),
+        ("2026-11-28T23:58:02.123Z", "2026-11-29T09:12:44.5Z", "2026-12-01T10:00:00.000+01:00"),
+        ("2026-11-28 23:58", "2026-11-29 09:12", "2026-12-01 10:00"),
+        ("Samstag, 28. November 2026 um 23:58", "Sonntag, 29. November 2026 um 09:12", "Dienstag, 1. Mai 2027 um 9:12"),
+        ("November 2026", "January 2027", "May 2027"),
+        // Another place writes it in another way.
+        ("11/28/2026, 2:10:20 PM", "29.11.2026, 14:10:20", "1.12.2026, 9:10:20"),
+        ("28/11/2026", "29.11.2026", "1/12/2026"),
     ] {
         let text = |date: &str| format!("You help 3 shops of 2019. Today is {date}. Within 30 days.");
         let found = minted([(&system(&text(one)), &system(&text(other)))], &[], &[], &[]);
@@ -184,6 +200,49 @@ fn a_date_in_words_is_one_value_whose_expression_finds_the_next_days_and_months(
         for date in [one, other, later] {
             let value = expression.captures(&text(date)).map(|found| found[1].to_owned());
             assert_eq!(value.as_deref(), Some(date), "{expression}");
+        }
+    }
+}
+
+#[test]
+fn the_present_date_and_time_are_recognised_in_any_form() {
+    let days = [28, 29].map(|day| jiff::civil::date(2026, 11, day)).into();
+    let now = Now { days, times: vec![jiff::civil::time(14, 12, 0, 0)] };
+    for (text, found) in [
+        ("Today is 29 Nov 2026.", vec!["29 Nov 2026"]),
+        ("Heute ist Sonntag, der 29. November 2026!", vec!["29. November 2026"]),
+        ("Nous sommes le dimanche 29 novembre 2026", vec!["dimanche 29 novembre 2026"]),
+        ("domingo, 29 de noviembre de 2026, 14:10", vec!["domingo, 29 de noviembre de 2026, 14:10"]),
+        ("It is 02:13 PM on 11/29/2026.", vec!["02:13 PM on 11/29/2026"]),
+        ("at 2026-11-29T03:00:00-05:00, or 2026-11-29 14:10", vec!["2026-11-29T03:00:00-05:00", "2026-11-29 14:10"]),
+        ("Sun Nov 29 2026 15:10:20 GMT+0100 (CET), be brief", vec!["Sun Nov 29 2026 15:10:20 GMT+0100 (CET)"]),
+        ("It is 2:10 PM, we close at 18:00 and 2:10 AM", vec!["2:10 PM"]),
+        ("It is 2:10 PM.", vec!["2:10 PM"]),
+        ("now 14:12:59 of 14:13 and 14:06", vec!["14:12:59"]),
+        ("on 29 Oct 2026, 29 reports, Nov 29, 29/12/2026, 1 November 2026, November 2026", vec![]),
+        ("order 2026-11-290, 12026-11-29 and version 29.11.2", vec![]),
+    ] {
+        assert_eq!(now.in_text(text), found, "{text}");
+    }
+    let opening = Now { times: vec![jiff::civil::time(9, 1, 0, 0)], ..now };
+    assert_eq!(opening.in_text("Open 9:00 to 18:00. It is 9:00:00."), ["9:00:00"], "opening hours");
+}
+
+#[test]
+fn an_expression_for_ids_of_random_letters_finds_those_with_other_signs() {
+    for (one, other, later) in [
+        ("abC1dEf-2hI", "xYz9-kLm-3w", "_-lB_irp4L-"),
+        ("a8FkQ2z", "Zb91xQ_", "-q9_Zb-"),
+        ("a8Fk-Q2z9", "Zb91-Qw3x", "q9ZbKw"),
+        ("-8FkQ2z_", "Zb91xQ", "q9ZbKw"),
+        ("sess-a8FkQ2z", "sess-Zb91xQ", "sess-q9_Z-bKw"),
+    ] {
+        let text = |id: &str| format!("Request {id} by user.");
+        let found = minted([(&system(&text(one)), &system(&text(other)))], &[], &[], &[]);
+        let expression = regex::Regex::new(found[0].expression.as_deref().expect("an expression")).expect("sound");
+        for id in [one, other, later] {
+            let value = expression.captures(&text(id)).map(|found| found[1].to_owned());
+            assert_eq!(value.as_deref(), Some(id), "{expression}");
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Values that the agent generates per conversation.
 
 use super::meet::{FIRST, SECOND};
-use crate::cassette::{Minted, Redactor, holding, minted, stored_body};
+use crate::cassette::{Minted, Now, Redactor, holding, minted, of_now, stored_body};
 use crate::platform::clock::{Clock, RealClock};
 use crate::platform::distinct;
 use crate::platform::secrets;
 use crate::transport::{HttpRequest, Passed};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde_json::Value;
 use similar::TextDiff;
 
@@ -18,7 +20,9 @@ pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> 
         Some((compared(&asked.request), compared(&one.request)))
     });
     let pairs: Vec<(Value, Value)> = pairs.collect();
-    let today = dates();
+    let mut today = told(&ours);
+    today.extend(dates());
+    let today = distinct(today);
     let today: Vec<&str> = today.iter().map(String::as_str).collect();
     let mut found = minted(pairs.iter().map(|(before, now)| (before, now)), &[], &[question], &today);
     for date in &today {
@@ -32,6 +36,14 @@ pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> 
         }
     }
     found
+}
+
+/// The present dates and times, as bodies contain them.
+fn told(bodies: &[Value]) -> Vec<String> {
+    let at = |zone: TimeZone| RealClock::start().wall().to_zoned(zone);
+    let times = [TimeZone::UTC, TimeZone::system()].map(|zone| at(zone).time());
+    let now = Now { days: days(), times: times.into() };
+    of_now(bodies, &now)
 }
 
 /// A request as it is compared: with the id of the first conversation.
@@ -73,11 +85,15 @@ pub(super) fn dates() -> Vec<String> {
         "%a, %d %b %Y", "%a %b %d", "%a %b %-d", "%B %-d, %Y", "%B %d, %Y", "%-d %B %Y", "%d %B %Y", "%b %-d, %Y",
         "%F", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y",
     ];
+    distinct(days().into_iter().flat_map(|date| SPELLINGS.map(|spelling| date.strftime(spelling).to_string())))
+}
+
+/// Today, in every time zone.
+fn days() -> Vec<Date> {
     let now = RealClock::start().wall();
     let there =
         [0, 12, -12].into_iter().filter_map(|hours| now.checked_add(jiff::SignedDuration::from_hours(hours)).ok());
-    let dates = there.map(|there| there.to_zoned(jiff::tz::TimeZone::UTC).date());
-    distinct(dates.flat_map(|date| SPELLINGS.map(|spelling| date.strftime(spelling).to_string())))
+    distinct(there.map(|there| there.to_zoned(TimeZone::UTC).date()))
 }
 
 #[cfg(test)]

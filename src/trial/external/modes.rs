@@ -13,7 +13,7 @@ use crate::transport::{ReplayTransport, Service, Transport, Turns};
 use crate::trial::hold::HeldLane;
 use crate::trial::outage::{Origin, ending, with_outage};
 use crate::trial::outcome::{Finished, error, redacted, replayed};
-use crate::trial::proxy::{Asked, Vars};
+use crate::trial::proxy::{Asked, Pattern, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::LiveAccess;
 use crate::trial::verified::{Draft, keep};
@@ -177,11 +177,8 @@ impl Work<'_> {
                 let of_value = |(_, values): &(&String, &Vec<String>)| values.contains(&one.value);
                 let is_taken = |name: &str| self.outside.patterns.iter().any(|declared| declared.name == name);
                 if let Some((name, _)) = header.vars.iter().find(of_value) {
-                    why.detail.push(format!(
-                        "the expression of the variable `{name}` matched `{}` while recording and does not match here now: \
-                         replace it",
-                        one.value
-                    ));
+                    let patterns = self.outside.patterns.iter().filter(|declared| declared.name == *name);
+                    why.detail.extend(unmatched(patterns, bodies.iter().map(|(_, now)| now), one));
                     one.name.clone_from(name);
                     continue;
                 }
@@ -244,6 +241,26 @@ impl Work<'_> {
         let remedy = format!("if it no longer repeats them on purpose, re-record: {}", self.trial.rerecord());
         Some(error(TrialErrorKind::AsksLess, &message, vec![cause, remedy]))
     }
+}
+
+/// Why a variable that matched a value while recording does not match the value that is there now; `None` if it does.
+fn unmatched<'a>(
+    patterns: impl Iterator<Item = &'a Pattern>,
+    bodies: impl Iterator<Item = &'a Value>,
+    Minted { value, other, .. }: &Minted,
+) -> Option<String> {
+    let (patterns, bodies): (Vec<&Pattern>, Vec<&Value>) = (patterns.collect(), bodies.collect());
+    let mut found = patterns.iter().flat_map(|pattern| bodies.iter().flat_map(move |body| pattern.found(body)));
+    let part = found.find(|found| other.contains(*found) || found.contains(other.as_str()));
+    if part.is_some_and(|part| part.len() >= other.len()) {
+        return None;
+    }
+    let name = &patterns.first()?.name;
+    let here = match part {
+        Some(part) => format!("matches only `{part}` of `{other}` here now"),
+        None => "does not match here now".to_owned(),
+    };
+    Some(format!("the expression of the variable `{name}` matched `{value}` while recording and {here}: replace it"))
 }
 
 fn is_success(exchange: &Exchange) -> bool {

@@ -226,6 +226,12 @@ impl Vars {
 }
 
 impl Pattern {
+    /// Its values in a body.
+    pub(crate) fn found<'v>(&self, body: &'v Value) -> Vec<&'v str> {
+        let of = |text: &'v str| self.ranges(text).map(|range| &text[range]).collect::<Vec<_>>();
+        self.texts(body).into_iter().flat_map(of).collect()
+    }
+
     /// The texts of a body in which it looks for its values.
     fn texts<'v>(&self, body: &'v Value) -> Vec<&'v str> {
         let mut texts = Vec::new();
