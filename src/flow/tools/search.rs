@@ -91,7 +91,7 @@ pub(in crate::flow) fn hit(found: &Found) -> Hit {
 }
 
 /// An external service's answer in the form of the trace, under the id and for the query of the call.
-pub(in crate::flow) fn external(result: String, query: String, found: SearchAnswer) -> ExternalResult {
+pub(in crate::flow) fn external_answer(result: String, query: String, found: SearchAnswer) -> ExternalResult {
     ExternalResult {
         result,
         query,

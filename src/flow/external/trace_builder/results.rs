@@ -3,7 +3,7 @@
 use super::{TraceBuilder, UNSEEN, Waiting};
 use crate::flow::context::micros;
 use crate::flow::external::decoder;
-use crate::flow::tools::search::external;
+use crate::flow::tools::search::external_answer;
 use crate::flow::turn::attempts_of;
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::mcp::Ran;
@@ -112,7 +112,7 @@ impl TraceBuilder<'_> {
         self.externals += 1;
         let id = decoder::result_id(result).unwrap_or_else(|| format!("result-{}", self.externals));
         self.last_external = Some(id.clone());
-        ToolResult::External(external(id, decoder::query(&call.arguments), found))
+        ToolResult::External(external_answer(id, decoder::query(&call.arguments), found))
     }
 
     /// The external result of the turn that a page of that name is in.

@@ -3,7 +3,7 @@
 use super::PERPLEXITY_SEARCH;
 use crate::flow::AgentContext;
 use crate::flow::tool_rag::ToolRag;
-use crate::flow::tools::search::external;
+use crate::flow::tools::search::external_answer;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
 use crate::knowledge::{ExternalRecord, question_id};
 use crate::provider::{SearchAnswer, SearchQuestion};
@@ -96,7 +96,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
         question: scope.question.to_owned(),
         question_id: question_id(scope.session, scope.conversation, scope.turn, scope.question),
     });
-    Ok(Output { result: ToolResult::External(external(result, call.query, answer)), message, sent })
+    Ok(Output { result: ToolResult::External(external_answer(result, call.query, answer)), message, sent })
 }
 
 /// The tool message: the answer under the id that `index_keywords` and later searches use.
