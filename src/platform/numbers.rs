@@ -1,6 +1,6 @@
 //! JSON with numbers that neither 64 bits nor a double can hold: longer integers, more digits, magnitudes beyond the range. In a
 //! document each stands as an object with one member, its digits as a text, so that it equals no other number and no text;
-//! [`write`] makes a number of it again, also of such an object that was in the JSON.
+//! [`write()`] makes a number of it again, also of such an object that was in the JSON.
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -121,7 +121,7 @@ fn marked(text: &[u8], is_kept: impl Fn(&str) -> bool) -> Vec<u8> {
     out
 }
 
-/// A document as [`write`] writes it.
+/// A document as [`write()`] writes it.
 struct Written<'d>(&'d Value);
 
 impl Serialize for Written<'_> {

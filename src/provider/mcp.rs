@@ -75,12 +75,12 @@ pub(crate) fn messages(response: &HttpResponse) -> Vec<Value> {
     messages_by(read, response)
 }
 
-/// The messages of an answer with their numbers as they are written, for [`numbers::write`].
+/// The messages of an answer with their numbers as they are written, for [`numbers::write()`].
 pub(crate) fn written_messages(response: &HttpResponse) -> Vec<Value> {
     messages_by(written_message, response)
 }
 
-/// A message with its numbers as they are written, for [`numbers::write`].
+/// A message with its numbers as they are written, for [`numbers::write()`].
 ///
 /// # Errors
 /// What is wrong with the text.

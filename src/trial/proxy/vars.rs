@@ -137,7 +137,9 @@ impl Vars {
             return path.to_owned();
         }
         let patterns: Vec<&Pattern> = self.patterns.iter().filter(|pattern| pattern.at == IN_PATH).collect();
-        patterns.iter().for_each(|pattern| self.note(pattern, path));
+        for pattern in &patterns {
+            self.note(pattern, path);
+        }
         self.with_slots(path, &patterns, &self.names()).into_owned()
     }
 

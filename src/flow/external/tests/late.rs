@@ -99,7 +99,7 @@ fn results_of_calls_that_are_approved_one_after_another_are_read_once_each() {
         let order = next[1..].parse::<u32>().expect("a number");
         turns.push(("yes", vec![model(&mut conversation, call(next, "cancel", &json!({"order": order})))], "Sure?"));
     }
-    let ids: Vec<_> = calls_of(turns).into_iter().map(|(turn, id, outcome)| (turn, id, outcome)).collect();
+    let ids = calls_of(turns);
     let expected = [(1, "c1", "ok"), (2, "c2", "ok"), (2, "c3", "unseen")];
     assert_eq!(ids, expected.map(|(turn, id, outcome)| (turn, id.to_owned(), outcome)));
 }
