@@ -192,7 +192,7 @@ fn recording_needs_a_person_who_set_a_limit_and_stops_when_it_is_spent() {
     server.end();
     // Nor does one that edits it once the server has looked.
     let late = project.run(&["run", "--mode=record", "--max-cost=1", "--charged-by=0"]);
-    assert!(late.expect_code(2).stderr.contains("were edited"), "{}", late.stderr);
+    assert!(late.expect_code(2).stderr.contains("changed after the server checked them"), "{}", late.stderr);
 
     // A run that would pass what is left is stopped by it.
     let mut server = Server::start(&project, &["--max-cost", "1"]);
