@@ -142,7 +142,7 @@ fn edited_traces_are_no_evidence_and_a_folder_that_is_no_run_is_named() {
             None => std::fs::remove_file(&file).expect("removed"),
         }
         let merged = merge(&project, &runs, "merged");
-        let words = format!("passages.jsonl: {number} passages of its traces missing, and nothing was written");
+        let words = format!("passages.jsonl: lacks {number} passages that its traces name, so nothing was written");
         assert_eq!(merged.stderr.contains(&words), number > 0, "{}", merged.stderr);
         assert_eq!((merged.code == 2, project.path("merged").exists()), (number > 0, number == 0), "{}", merged.stderr);
     }
