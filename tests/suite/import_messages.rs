@@ -169,6 +169,10 @@ fn ratings_of_the_project_count_for_the_conversations_that_they_name() {
     assert_eq!(ratings(&project), json!({"log/task-1/imported.base.1": true}));
     import(&project, &[task(2)], &[]);
     assert_eq!(ratings(&project), Value::Null, "ratings of another run say nothing");
+    project.write("ratings.csv", "trial,satisfied\nlog/task-1/imported.base.1,yes\nlog/task-1/imported.base.01,no\n");
+    let words = "1 of 2 ratings name no trial of this import, first `log/task-1/imported.base.01`";
+    let stderr = import(&project, &[task(1)], &[]).stderr;
+    assert!(stderr.contains(words), "{stderr}");
     project.write("ratings.csv", "trial,satisfied\nlog/task-1/imported.base.1,maybe\n");
     import(&project, &[task(1)], &[]).expect_code(2);
 }

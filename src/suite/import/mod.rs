@@ -32,7 +32,7 @@ use crate::settings::price::Price;
 use crate::trace::spans::SpansError;
 use crate::trace::text::{plural, quote};
 use crate::trace::{Member, NamedPassage, Trace, TrialEnd};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// An imported file, ready to be judged.
@@ -173,10 +173,18 @@ impl Imported {
         self.plan.scenarios.first().map_or("", |scenario| &scenario.file)
     }
 
-    /// Takes over the ratings of a project, if one of them is of a conversation here.
+    /// Takes over the ratings of a project, if one of them is of a conversation here; the others are remarked on.
     pub fn rated(&mut self, ratings: BTreeMap<String, bool>) {
-        let is_rated = self.traces.iter().any(|trace| ratings.contains_key(&trace.trial));
-        self.plan.ratings = is_rated.then_some(ratings);
+        let trials: BTreeSet<&str> = self.traces.iter().map(|trace| trace.trial.as_str()).collect();
+        let unknown: Vec<&String> = ratings.keys().filter(|trial| !trials.contains(trial.as_str())).collect();
+        if unknown.len() == ratings.len() {
+            return;
+        }
+        if let Some(first) = unknown.first() {
+            let (number, all) = (unknown.len(), ratings.len());
+            self.remarks.push(format!("{number} of {all} ratings name no trial of this import, first `{first}`"));
+        }
+        self.plan.ratings = Some(ratings);
     }
 
     /// Applies the project's prices.
