@@ -101,9 +101,11 @@ def compared(a, b, rows, sides):
             elif row and "drawn" in row["method"] and row["p"]:
                 # A drawn p-value depends on its seed: it is held against an exact or another drawn one, and then taken as it stands.
                 mine["drawn"], p = True, float(row["p"])
-                true = comparison.exchanged(mine["pairs"]) if mine["p"] == "drawn" else mine["p"]
+                true = comparison.exchanged(mine["pairs"], exact=False) if mine["p"] == "drawn" else mine["p"]
                 error = 5 * (max(true * (1 - true), 1e-4) / 1999) ** 0.5
                 mine["p"] = p if abs(p - true) < error else true
+            elif mine["p"] == "drawn":
+                mine["p"] = comparison.exchanged(mine["pairs"], exact=True) if "exact" in row["method"] else None
     comparison.corrected([row for found in made.values() for row in found.values()])
     right, wrong, others = 0, 0, 0
     for side, found in made.items():

@@ -172,8 +172,8 @@ def walsh_interval(values, alpha):
     return None if skipped < 0 else (averages[skipped], averages[-1 - skipped])
 
 
-def exchanged(pairs, draws=4000):
-    """The p-value of the ratio of both p95 under exchanges of whole cases, drawn: an estimate with an error of sqrt(p(1 - p)/n)."""
+def exchanged(pairs, exact, draws=4000):
+    """The p-value of the ratio of both p95 under exchanges of whole cases: of all, or drawn, with an error of sqrt(p(1 - p)/n)."""
     cases = [tuple([t for pair in case for t in turn_times(pair[side])] for side in (0, 1)) for case in pairs]
 
     def size(flips):
@@ -185,6 +185,9 @@ def exchanged(pairs, draws=4000):
         return abs(math.log(b / a))
 
     seen, rng = size([False] * len(cases)) - 1e-12, random.Random(24)
+    if exact:
+        ways = list(itertools.product(*([False, True] if sorted(a) != sorted(b) else [False] for a, b in cases)))
+        return sum(size(flips) >= seen for flips in ways) / len(ways)
     return sum(size([rng.random() < 0.5 for _ in cases]) >= seen for _ in range(draws)) / draws
 
 
@@ -319,6 +322,9 @@ def concluded(key, row):
         if interval:
             row["low"], row["high"] = map(math.expm1, interval)
         limit = -math.expm1(at_five[1]) if at_five else None
+    if limit is not None and row.get("low") is not None:
+        # "Not worse" is claimed at no lower level than that of the interval.
+        limit = min(limit, -row["high"] if row.get("lower", True) else row["low"])
     if row["p"] is None:
         row["finding"] = "no case changed"
     elif row["p"] <= row["level"] and abs(gain) > slack:
