@@ -107,7 +107,8 @@ fn system_forms<'v>(layout: &Layout, body: &'v Value) -> Vec<(&'v Value, usize)>
 
 /// The lines of a first difference, with its path if it has one.
 fn lines_at((path, before, after): (String, Option<&Value>, Option<&Value>)) -> Vec<String> {
-    (!path.is_empty()).then(|| format!("  {path}:")).into_iter().chain(pair(before, after)).collect()
+    let head = (!path.is_empty()).then(|| format!("  {path}:"));
+    head.into_iter().chain(pair(before, after)).collect()
 }
 
 /// The first part in which two bodies differ; `None` for equal ones.

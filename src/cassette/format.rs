@@ -89,7 +89,10 @@ fn entries<'n>(node: &'n Node<'_>, name: &str) -> Parsed<Vec<(&'n str, &'n Node<
 
 /// The texts of a list; `otherwise` says what an item must be.
 fn texts(node: &Node<'_>, name: &str, otherwise: &str) -> Parsed<Vec<String>> {
-    let text = |item: &Node<'_>| item.text().map_or_else(|| wrong(item, otherwise), |text| Ok(text.to_owned()));
+    let text = |item: &Node<'_>| match item.text() {
+        Some(text) => Ok(text.to_owned()),
+        None => wrong(item, otherwise),
+    };
     list(node, name)?.iter().map(text).collect()
 }
 
@@ -317,7 +320,9 @@ pub(super) fn encode(cassette: &Cassette, requests: Vec<Value>) -> Value {
             });
             entries.insert("stopping".to_owned(), stopping);
         }
-        entries.extend(header.held.as_ref().map(|held| ("held".to_owned(), json!(held))));
+        if let Some(held) = &header.held {
+            entries.insert("held".to_owned(), json!(held));
+        }
         entries.insert("stages_us".to_owned(), stages.into());
         entries.insert("exchanges".to_owned(), exchanges.into());
     }
@@ -347,7 +352,9 @@ fn exchange_document(exchange: &Exchange, request: Value) -> Value {
         if exchange.beside {
             entries.insert("beside".to_owned(), json!(true));
         }
-        entries.extend(exchange.at.map(|at| ("at_us".to_owned(), json!(micros(at)))));
+        if let Some(at) = exchange.at {
+            entries.insert("at_us".to_owned(), json!(micros(at)));
+        }
         if !request.is_null() {
             entries.insert("request".to_owned(), request);
         }

@@ -10,7 +10,8 @@ use serde_json::Value;
 pub(crate) fn in_recorded_order(now: &Value, recorded: &Value, redactor: &Redactor) -> Option<Value> {
     match (now, recorded) {
         (Value::String(text), Value::String(known)) if text != known && is_document(known) => {
-            is_reordered(known, &redactor.redact(text)).then(|| recorded.clone())
+            let is_same = is_reordered(known, &redactor.redact(text));
+            is_same.then(|| recorded.clone())
         }
         (Value::Array(items), Value::Array(known)) => {
             let ordered = |(place, (item, known)): (usize, _)| Some((place, in_recorded_order(item, known, redactor)?));

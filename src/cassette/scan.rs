@@ -56,8 +56,12 @@ pub(crate) fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
         counted = start;
         finds.push(Find { line, what });
     }
-    let told = streams(text).into_iter().filter(|(_, stream)| redact_stream(stream, redactor).is_some());
-    finds.extend(told.map(|(line, _)| Find { line, what: "a secret that a stream tells in pieces".to_owned() }));
+    let pieces = "a secret that a stream tells in pieces";
+    for (line, stream) in streams(text) {
+        if redact_stream(&stream, redactor).is_some() {
+            finds.push(Find { line, what: pieces.to_owned() });
+        }
+    }
     finds.sort();
     finds.dedup();
     finds

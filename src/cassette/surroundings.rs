@@ -85,7 +85,10 @@ impl<'t> Spot<'t> {
         let Some((alone, least)) = named.next() else {
             return longest.map_or_else(|| self.bare(before, shape), with);
         };
-        if alone { least } else { named.find(|(alone, _)| *alone).map_or(least, |(_, longer)| longer) }
+        if alone {
+            return least;
+        }
+        named.find(|(alone, _)| *alone).map_or(least, |(_, longer)| longer)
     }
 
     /// Whether an expression finds the value and nothing else in its text.

@@ -16,7 +16,10 @@ use std::fmt::Write as _;
 pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
     let folder = current_folder()?;
     let (file, criteria) = from_here(given.scenario.as_slice(), given.criteria.as_deref());
-    let scenario = if let Some(file) = file.into_iter().next() { Named::File(file) } else { usual()? };
+    let scenario = match file.into_iter().next() {
+        Some(file) => Named::File(file),
+        None => usual()?,
+    };
     let options = ExecOptions {
         mode: given.mode,
         command: &given.command,

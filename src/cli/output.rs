@@ -249,7 +249,8 @@ pub(super) fn heed_colour() {
 pub(super) fn width() -> usize {
     let of_terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| *columns > 0);
-    of_terminal.map(|(terminal_size::Width(columns), _)| usize::from(columns)).or_else(said).unwrap_or(120)
+    let of_terminal = of_terminal.map(|(terminal_size::Width(columns), _)| usize::from(columns));
+    of_terminal.or_else(said).unwrap_or(120)
 }
 
 #[cfg(test)]

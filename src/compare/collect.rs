@@ -215,7 +215,9 @@ impl<'p> Collector<'p> {
             figures.turn_us = median(&usage.turns_us).filter(|time| *time != u64::MAX);
             for (key, repetitions) in &case.open {
                 let group = asked.iter().find(|one| one.measured.key == *key).and_then(|one| one.group);
-                case.by_number.extend(group.map(|group| (key.clone(), whole_units(group, repetitions))));
+                if let Some(group) = group {
+                    case.by_number.insert(key.clone(), whole_units(group, repetitions));
+                }
             }
             figures.trials_run = case.trials.into_values().collect();
             figures.passed = figures.trials_run.iter().filter(|trial| trial.passed).count() as u64;

@@ -107,9 +107,11 @@ pub(super) fn verdict(rows: &[ComparedCriterion], [a, b]: [&str; 2]) -> String {
         }
     }
     // Advisory findings are reported too: a gate may have been forgotten.
-    let advisory = [(Finding::Worse, "worse"), (Finding::Better, "better")].into_iter();
-    let advisory = advisory.filter(|(finding, _)| of(false, *finding).next().is_some());
-    said.extend(advisory.map(|(finding, word)| format!("not required and {word}: {}", keys(&mut of(false, finding)))));
+    for (finding, word) in [(Finding::Worse, "worse"), (Finding::Better, "better")] {
+        if of(false, finding).next().is_some() {
+            said.push(format!("not required and {word}: {}", keys(&mut of(false, finding))));
+        }
+    }
     said.join("; ")
 }
 

@@ -155,8 +155,11 @@ fn facts(a: &Setting, b: &Setting) -> Vec<(&'static str, String, String)> {
         ("knowledge", &a.knowledge, &b.knowledge),
         ("system prompt (digest)", &a.system_prompts, &b.system_prompts),
     ];
-    let known = sets.into_iter().filter(|(_, one, other)| !one.is_empty() && !other.is_empty());
-    facts.extend(known.map(|(what, one, other)| (what, words(one), words(other))));
+    for (what, one, other) in sets {
+        if !one.is_empty() && !other.is_empty() {
+            facts.push((what, words(one), words(other)));
+        }
+    }
     if let Some((one, other)) = a.enforcement.zip(b.enforcement) {
         facts.push(("enforcement", one.name().into(), other.name().into()));
     }

@@ -131,7 +131,10 @@ impl Template {
                 }
             }
         }
-        begun.pop().map_or_else(|| Ok(Self(parts)), |Begun { line, name, .. }| Err(TemplateError::NoEnd { line, name }))
+        match begun.pop() {
+            Some(Begun { line, name, .. }) => Err(TemplateError::NoEnd { line, name }),
+            None => Ok(Self(parts)),
+        }
     }
 
     /// Fills in these values and trims the text. A name without a value is left out.

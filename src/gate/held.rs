@@ -109,7 +109,10 @@ impl HeldRun {
         if self.new > 0 {
             line += &format!("; {} new, in {}", self.new, count(self.new_in.len() as u64, "case", "cases"));
         }
-        line += &self.cost_usd.map_or_else(|| "; cost not measured".to_owned(), |cost| format!("; {}", dollars(cost)));
+        line += &match self.cost_usd {
+            Some(cost) => format!("; {}", dollars(cost)),
+            None => "; cost not measured".to_owned(),
+        };
         let named = self.services.iter().map(|name| quote(name, 40)).collect::<Vec<_>>().join(", ");
         if !named.is_empty() {
             line += &format!(" (held: {named}");

@@ -76,7 +76,10 @@ impl Grader {
     /// An explanation, if the recording is missing or does not match.
     pub(crate) fn replay(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let path = self.path(&self.hash(&task.content));
-        if path.exists() { self.replay_file(&path, &task.content) } else { Err(self.missing(task)) }
+        if !path.exists() {
+            return Err(self.missing(task));
+        }
+        self.replay_file(&path, &task.content)
     }
 
     /// Grades a content live, without recording.

@@ -115,7 +115,10 @@ impl FullText {
 
     /// The position in the corpus of a row's passage.
     fn place(&self, row: i64) -> usize {
-        self.rows.as_ref().map_or_else(|| number(row), |rows| rows.get(&row).copied().unwrap_or(usize::MAX))
+        match &self.rows {
+            Some(rows) => rows.get(&row).copied().unwrap_or(usize::MAX),
+            None => number(row),
+        }
     }
 }
 

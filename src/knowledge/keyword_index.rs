@@ -190,7 +190,10 @@ impl KeywordIndex {
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, KnowledgeError> {
-        if self.file.is_none() && !self.is_open() { Ok(None) } else { self.opened(work).map(Some) }
+        if self.file.is_none() && !self.is_open() {
+            return Ok(None);
+        }
+        self.opened(work).map(Some)
     }
 }
 

@@ -331,7 +331,8 @@ pub(super) fn matching(
          JOIN results r ON r.id = p.result
          ORDER BY r.id, k.keyword",
     )?;
-    statement.query_map([stems], |row| Ok((row.get(0)?, record_of(row)?, row.get(7)?)))?.collect()
+    let rows = statement.query_map([stems], |row| Ok((row.get(0)?, record_of(row)?, row.get(7)?)))?;
+    rows.collect()
 }
 
 fn record_of(row: &Row<'_>) -> rusqlite::Result<ExternalRecord> {

@@ -99,7 +99,8 @@ pub fn normalised_keyword(text: &str) -> String {
 
 /// The form in which keywords are compared: the words of the stored form, each without a simple plural.
 pub fn keyword_form(keyword: &str) -> String {
-    normalised_keyword(keyword).split(' ').map(stem).collect::<Vec<_>>().join(" ")
+    let normalised = normalised_keyword(keyword);
+    normalised.split(' ').map(stem).collect::<Vec<_>>().join(" ")
 }
 
 /// Keywords in their stored form and the form in which they are compared; of those that compare equal the first.

@@ -154,7 +154,10 @@ fn context(view: &TrialView<'_>, conversation: u32) -> Value {
 
 fn given(settings: &ManagedRetrievalSettings, context: &Value, asked: bool) -> Held {
     let missing = settings.missing(context);
-    if missing.is_empty() || !asked { Ok(()) } else { Err(Seen::new(format!("asked without {}", missing.join(", ")))) }
+    if missing.is_empty() || !asked {
+        return Ok(());
+    }
+    Err(Seen::new(format!("asked without {}", missing.join(", "))))
 }
 
 /// The part of an artifact before its list of sources.

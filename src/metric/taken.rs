@@ -213,7 +213,9 @@ pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &Trial
             ("input_at_most", input_at_most, input),
             ("output_at_most", output_at_most, output),
         ] {
-            results.extend(limit.map(|limit| (format!("tokens.{name}: {limit}"), tokens(&taken, limit, told))));
+            if let Some(limit) = limit {
+                results.push((format!("tokens.{name}: {limit}"), tokens(&taken, *limit, told)));
+            }
         }
     }
     if let Some(CostExpectation { at_most }) = &expect.cost {

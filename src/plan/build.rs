@@ -19,7 +19,8 @@ pub fn trial_seed(run_seed: u64, trial_id: &str) -> u64 {
     let mut hash = Sha256::new();
     hash.update(run_seed.to_le_bytes());
     hash.update(trial_id.as_bytes());
-    hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    let digest = hash.finalize();
+    digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
 /// Builds the plan of the selected trials; omits scenarios and cases without any. The caller fills in the state
@@ -222,10 +223,18 @@ fn differs(variant: &Variant) -> String {
         return variant.about.clone();
     }
     let mut parts = Vec::new();
-    parts.extend(variant.flow.as_ref().map(|flow| format!("flow {flow}")));
-    parts.extend(variant.model.as_ref().map(|model| format!("model {}", model.name)));
-    parts.extend(variant.temperature.map(|temperature| format!("temperature {temperature}")));
-    parts.extend(variant.enforcement.map(|enforcement| format!("enforcement {}", enforcement.name())));
+    if let Some(flow) = &variant.flow {
+        parts.push(format!("flow {flow}"));
+    }
+    if let Some(model) = &variant.model {
+        parts.push(format!("model {}", model.name));
+    }
+    if let Some(temperature) = variant.temperature {
+        parts.push(format!("temperature {temperature}"));
+    }
+    if let Some(enforcement) = variant.enforcement {
+        parts.push(format!("enforcement {}", enforcement.name()));
+    }
     if !variant.prompts.is_empty() {
         parts.push(format!("prompts {}", variant.prompts.keys().cloned().collect::<Vec<_>>().join(", ")));
     }

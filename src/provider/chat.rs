@@ -147,7 +147,10 @@ impl std::fmt::Display for ToolChoice {
 impl ToolChoice {
     /// The display form and, for `required` with a single tool offered, that tool.
     pub fn for_trace(&self, offered: &[ToolDefinition]) -> String {
-        if let (Self::Required, [only]) = (self, offered) { format!("{self} {}", only.name) } else { self.to_string() }
+        match (self, offered) {
+            (Self::Required, [only]) => format!("{self} {}", only.name),
+            _ => self.to_string(),
+        }
     }
 }
 

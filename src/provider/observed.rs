@@ -169,7 +169,10 @@ fn assembled(dialect: &Dialect, response: &HttpResponse, redactor: &Redactor) ->
     for event in sse::read_all(&response.body).unwrap_or_default() {
         assembler.push(&event).map_err(|error| unreadable(response, &error, redactor))?;
     }
-    if assembler.complete() { Ok(assembler.document()) } else { Err(unreadable(response, &WireError::Cut, redactor)) }
+    if assembler.complete() {
+        return Ok(assembler.document());
+    }
+    Err(unreadable(response, &WireError::Cut, redactor))
 }
 
 /// The response with the request's `background` member, in case the service does not repeat it: a queued or unfinished

@@ -136,7 +136,10 @@ impl Encoder {
             TrialEnd::Error(error) => Some((error.kind.label(), self.text(&error.message), self.texts(&error.detail))),
         };
         let from = trace.evidence.answered_by().unwrap_or("no service");
-        let from = trace.evidence.draws().map_or_else(|| from.to_owned(), |takes| format!("{from} ({takes})"));
+        let from = match trace.evidence.draws() {
+            Some(takes) => format!("{from} ({takes})"),
+            None => from.to_owned(),
+        };
         let evidence = (
             trace.evidence.mode.to_string(),
             self.text(&from),

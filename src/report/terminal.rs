@@ -109,7 +109,8 @@ pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
 fn without_excluded(evaluation: &Evaluation) -> &str {
     let whole = evaluation.conclusion.as_str();
     let has_excluded = evaluation.rows().any(|row| row.required && !row.excluded.is_empty());
-    whole.rsplit_once("; cases left out of: ").filter(|_| has_excluded).map_or(whole, |(said, _)| said)
+    let parts = whole.rsplit_once("; cases left out of: ").filter(|_| has_excluded);
+    parts.map_or(whole, |(said, _)| said)
 }
 
 /// Each trial in plan order, with verdict, length and, if it did not pass, why.

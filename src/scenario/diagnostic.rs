@@ -78,7 +78,10 @@ impl Diagnostic {
             Problem::SeveralDocuments | Problem::Empty | Problem::Syntax(_) => ("syntax", None),
         };
         let diagnostic = Self { label, ..Self::error(code, file, error.to_string()) };
-        if let Some(place) = error.place { diagnostic.in_yaml(text, place) } else { diagnostic }
+        match error.place {
+            Some(place) => diagnostic.in_yaml(text, place),
+            None => diagnostic,
+        }
     }
 
     /// Adds a line of help.
@@ -195,7 +198,8 @@ impl Mistake {
     /// Message, label and help as one line, for use without a source file.
     pub(crate) fn sentence(&self) -> String {
         let Diagnostic { message, label, help, .. } = &self.told;
-        std::iter::once(message).chain(label).chain(help).map(String::as_str).collect::<Vec<_>>().join("; ")
+        let parts = std::iter::once(message).chain(label).chain(help);
+        parts.map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 
     /// Sets the text printed at the place.
@@ -260,7 +264,8 @@ pub(super) fn diagnose_in(
         let told = Diagnostic { severity, place, ..Diagnostic::error("more-mistakes", "", message) };
         Mistake { told, ..first.clone() }.help(format!("correct these first; {}", Bound::Mistakes.advice()))
     });
-    mistakes.into_iter().take(most).chain(more).map(|mistake| mistake.diagnose(file, text, root)).collect()
+    let told = mistakes.into_iter().take(most).chain(more);
+    told.map(|mistake| mistake.diagnose(file, text, root)).collect()
 }
 
 /// The nearest known word, if one is close enough.

@@ -39,9 +39,11 @@ pub(super) fn check(prices: &Prices, at: At<'_>) -> Vec<Mistake> {
             let mistake = Mistake::at(at, "bad-name", "the key of a price is `provider/model`").on_key();
             mistakes.push(mistake.help("the provider as ragcheck.yaml calls it, the model as scenarios call it"));
         }
-        let figures = price.figures().into_iter();
-        let wrong = figures.filter(|(_, figure)| figure.is_some_and(|figure| !figure.is_finite() || figure < 0.0));
-        mistakes.extend(wrong.map(|(key, _)| Mistake::at(at.key(key), "bad-value", "a price is 0 or more")));
+        for (key, figure) in price.figures() {
+            if figure.is_some_and(|figure| !figure.is_finite() || figure < 0.0) {
+                mistakes.push(Mistake::at(at.key(key), "bad-value", "a price is 0 or more"));
+            }
+        }
     }
     mistakes
 }

@@ -85,9 +85,11 @@ pub(super) fn check(rubric: &Rubric, kept: &[usize], project: &Project) -> Vec<M
         } else if !ids.insert(item.id.as_str()) {
             mistakes.push(Mistake::at(at.key("id"), "duplicate-item", "another item has this id"));
         }
-        let texts = [("ask", &item.ask), ("passes_when", &item.passes_when)].into_iter();
-        let empty = texts.filter(|(_, text)| text.trim().is_empty());
-        mistakes.extend(empty.map(|(key, _)| Mistake::at(at.key(key), "empty-text", format!("`{key}` says nothing"))));
+        for (key, text) in [("ask", &item.ask), ("passes_when", &item.passes_when)] {
+            if text.trim().is_empty() {
+                mistakes.push(Mistake::at(at.key(key), "empty-text", format!("`{key}` says nothing")));
+            }
+        }
     }
     mistakes
 }

@@ -196,7 +196,10 @@ impl<'s> Walker<'s> {
             Kind::Map(_) => {
                 let maps: Vec<&'s Value> =
                     real.into_iter().filter(|schema| types(schema).contains(&"object")).collect();
-                if let [only] = maps.as_slice() { self.value(node, only, at) } else { self.tagged(node, &maps, at) }
+                match maps.as_slice() {
+                    [only] => self.value(node, only, at),
+                    _ => self.tagged(node, &maps, at),
+                }
             }
             _ => match real.iter().find(|schema| types(schema).contains(&"array")) {
                 Some(schema) => self.value(node, schema, at),

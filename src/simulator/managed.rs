@@ -262,8 +262,11 @@ pub(super) fn check(behaviour: &ManagedBehaviour) -> Vec<(Vec<String>, ValueErro
             }
         }
     }
-    let files = behaviour.files.iter().filter(|(_, file)| file.pages.contains_key(&0));
-    wrong.extend(files.map(|(name, _)| (path(&["files", name, "pages"]), ValueError::NoPage(name.clone()))));
+    for (name, file) in &behaviour.files {
+        if file.pages.contains_key(&0) {
+            wrong.push((path(&["files", name, "pages"]), ValueError::NoPage(name.clone())));
+        }
+    }
     wrong
 }
 

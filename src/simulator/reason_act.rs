@@ -135,7 +135,8 @@ fn assessment(behaviour: &ModelBehaviour, chunks: &[Chunk], asked: &[String], sc
     let goal_met = script.goal_met.unwrap_or(!relevant.is_empty());
     let first = relevant.first().and_then(|number| chunks.get(usize::try_from(*number).ok()?.checked_sub(1)?));
     let best = first.and_then(|chunk| {
-        sentences(&chunk.text).into_iter().max_by(|a, b| overlap(asked, a).total_cmp(&overlap(asked, b)))
+        let ranked = sentences(&chunk.text).into_iter();
+        ranked.max_by(|a, b| overlap(asked, a).total_cmp(&overlap(asked, b)))
     });
     let summary = script.summary.clone().or_else(|| best.map(str::to_owned));
     let observation = match (relevant.len(), goal_met) {

@@ -33,7 +33,10 @@ pub(crate) fn reaches(s: f64, cases: u64, p: f64, alpha: f64) -> bool {
 /// One-sided lower bound at level `1 - alpha` on the mean rate of unseen cases. `s` is the sum of the rates of
 /// `cases` cases. 0 without a success.
 pub(crate) fn lower_at(s: f64, cases: u64, alpha: f64) -> f64 {
-    if cases == 0 || s <= 0.0 { 0.0 } else { super::halved(0.0, 1.0, |middle| reaches(s, cases, middle, alpha)).0 }
+    if cases == 0 || s <= 0.0 {
+        return 0.0;
+    }
+    super::halved(0.0, 1.0, |middle| reaches(s, cases, middle, alpha)).0
 }
 
 /// One-sided upper bound at level `1 - alpha`, the mirror of [`lower_at`].

@@ -13,7 +13,10 @@ pub(crate) fn pass_all_of(k: u64, c: u64, n: u64) -> Option<f64> {
 
 /// `C(part, k) / C(whole, k)`, factor by factor; `None` when `whole < k`.
 fn choose_ratio(part: u64, whole: u64, k: u64) -> Option<f64> {
-    if whole < k { None } else { Some((0..k).map(|i| part.saturating_sub(i) as f64 / (whole - i) as f64).product()) }
+    if whole < k {
+        return None;
+    }
+    Some((0..k).map(|i| part.saturating_sub(i) as f64 / (whole - i) as f64).product())
 }
 
 #[cfg(test)]

@@ -129,7 +129,9 @@ fn live_runs(reports: &Path) -> Vec<PathBuf> {
         let Ok(text) = files::read(entry.path.join(trace::ENVIRONMENT)) else { continue };
         let Ok(environment) = serde_json::from_slice::<serde_json::Value>(&text) else { continue };
         let at = environment["written_at"].as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
-        runs.extend(at.filter(|_| environment["mode"] == Mode::Live.as_str()).map(|at| (at, entry.path)));
+        if let Some(at) = at.filter(|_| environment["mode"] == Mode::Live.as_str()) {
+            runs.push((at, entry.path));
+        }
     }
     runs.sort_by(|one, other| other.cmp(one));
     runs.into_iter().map(|(_, folder)| folder).collect()

@@ -217,7 +217,8 @@ impl Suite {
         }
         let unlisted = Unlisted::beside(&folder);
         if options.mode == Mode::Replay {
-            run::folder::prune(&reports, self.loaded().project.keep_replays(), &folder).map_err(&unlisted)?;
+            let pruned = run::folder::prune(&reports, self.loaded().project.keep_replays(), &folder);
+            pruned.map_err(&unlisted)?;
         }
         notes.extend(evaluation::write_runs_page(&reports, root).map_err(unlisted)?);
         Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes, history })

@@ -66,7 +66,8 @@ pub(crate) fn set_aside(folder: &Path) -> io::Result<Vec<&'static str>> {
 
 /// Name of a run folder, also through `latest`.
 fn name_of(folder: &Path) -> Option<String> {
-    files::resolved(folder).ok()?.file_name().map(|name| name.to_string_lossy().into_owned())
+    let folder = files::resolved(folder).ok()?;
+    folder.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 /// The list; empty if it is missing or unreadable, because a stranger may have written it.

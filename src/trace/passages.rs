@@ -295,7 +295,8 @@ impl Trace {
     /// The name of the whole text of a passage found by a search in `kb_id`; an unknown `kb_id` means the first base.
     pub fn passage_name(&self, kb_id: &str, id: &str) -> Option<&str> {
         let named = self.passages.iter().find(|searched| searched.base == kb_id);
-        named.or_else(|| self.passages.first())?.passages.get(id).map(String::as_str)
+        let searched = named.or_else(|| self.passages.first())?;
+        searched.passages.get(id).map(String::as_str)
     }
 
     /// Whether a passage of that name is no longer than the excerpt of a hit.

@@ -224,7 +224,10 @@ impl LimitTransport {
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         let waits = self.clock.waiting();
-        let permit = if let Some(pace) = self.paces.get(&request.service) { Some(pace.enter().await) } else { None };
+        let permit = match self.paces.get(&request.service) {
+            Some(pace) => Some(pace.enter().await),
+            None => None,
+        };
         let tariff = self.tariff.as_ref().filter(|_| self.budget.most_dollars.is_some());
         let mut reservation = None;
         if let Some(tariff) = tariff {

@@ -92,7 +92,10 @@ fn with_roots(builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
         let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
         Some(roots.filter_map(|root| reqwest::Certificate::from_der(root).ok()).collect())
     });
-    if let Some(roots) = &*BUNDLED { builder.tls_certs_only(roots.iter().cloned()) } else { builder }
+    match &*BUNDLED {
+        Some(roots) => builder.tls_certs_only(roots.iter().cloned()),
+        None => builder,
+    }
 }
 
 /// The system verifies certificates.
@@ -379,7 +382,9 @@ async fn read(
         if let Some(relay) = relay {
             relay.push(chunk);
         }
-        chunks.extend(arrivals.map(|(clock, start)| Chunk { at: clock.now().saturating_sub(start), end: body.len() }));
+        if let Some((clock, start)) = arrivals {
+            chunks.push(Chunk { at: clock.now().saturating_sub(start), end: body.len() });
+        }
         if end.is_some_and(|end| end.leaves && sse::is_stream(&headers, &body) && end.is_whole(&body)) {
             break;
         }

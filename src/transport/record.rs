@@ -256,7 +256,9 @@ impl Pending<'_> {
         let Some(exchange) = self.exchange.take() else { return };
         let mut kept = lock(&self.recorder.kept);
         kept.under_way -= 1;
-        kept.exchanges.extend(outcome.map(|outcome| Exchange { outcome, ..exchange }));
+        if let Some(outcome) = outcome {
+            kept.exchanges.push(Exchange { outcome, ..exchange });
+        }
     }
 }
 

@@ -127,7 +127,8 @@ pub(super) fn method(request: &Node<'_>) -> Result<String, Refusal> {
 
 /// A status of three digits.
 pub(super) fn status(node: Option<&Node<'_>>) -> Option<u16> {
-    node?.written()?.split_whitespace().next()?.parse().ok().filter(|status| (100..1000).contains(status))
+    let first = node?.written()?.split_whitespace().next()?;
+    first.parse().ok().filter(|status| (100..1000).contains(status))
 }
 
 /// The bytes of a scalar: of base64 if it is tagged so, else of its text; `None` for null or a missing body.

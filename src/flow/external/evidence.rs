@@ -103,7 +103,10 @@ pub(super) fn numbers(text: &str) -> BTreeSet<String> {
 fn stands_in(source: &Value, prompts: &[String], by_name: bool) -> bool {
     let (words, names) = words_and_names(source);
     let words = words.map(plain).filter(|words| words.chars().count() >= LEAST_WORDS);
-    let beginning = words.map(|words| words.trim_end_matches(['.', '…']).chars().take(ENOUGH).collect::<String>());
+    let beginning = words.map(|words| {
+        let whole = words.trim_end_matches(['.', '…']);
+        whole.chars().take(ENOUGH).collect::<String>()
+    });
     let named = |prompt: &String| by_name && names.iter().any(|name| stands_alone(name, prompt));
     prompts.iter().any(|prompt| beginning.as_ref().is_some_and(|words| prompt.contains(words)) || named(prompt))
 }

@@ -34,8 +34,9 @@ pub(super) fn cite(answer: &AskAnswer, links: bool) -> Cited {
     // Position of each citation; those without one come last, in the service's order.
     let mut anchors: Vec<(usize, usize, Option<usize>)> = Vec::new();
     for (index, citation) in citations.iter().enumerate().filter(|(_, citation)| citation.source.is_some()) {
-        let places = ends(citation, &places, &mut notes).into_iter();
-        anchors.extend(places.map(|place| (place.unwrap_or(usize::MAX), index, place)));
+        for place in ends(citation, &places, &mut notes) {
+            anchors.push((place.unwrap_or(usize::MAX), index, place));
+        }
     }
     anchors.sort_unstable();
     let mut sources: Vec<ManagedSource> = Vec::new();

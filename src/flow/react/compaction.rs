@@ -94,15 +94,19 @@ fn summary(old: &[Message], kept: Kept) -> String {
 
 fn first_sentence(text: &str) -> &str {
     let text = text.trim();
-    let end = text
-        .match_indices(['.', '?', '!', '\n'])
-        .find(|(at, end)| text[at + end.len()..].chars().next().is_none_or(char::is_whitespace));
+    let end = text.match_indices(['.', '?', '!', '\n']).find(|(at, end)| {
+        let after = text[at + end.len()..].chars().next();
+        after.is_none_or(char::is_whitespace)
+    });
     end.map_or(text, |(at, end)| text[..at + end.len()].trim_end())
 }
 
 fn shortened(text: &str, most: usize) -> String {
     let text = &*secrets::clean(text);
-    text.char_indices().nth(most).map_or_else(|| text.to_owned(), |(end, _)| format!("{}…", text[..end].trim_end()))
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -141,6 +141,9 @@ impl Turn<'_, React> {
     /// The tools of a request: one of them, or all.
     pub(super) fn offered(&self, only: Option<&str>) -> Arc<[ToolDefinition]> {
         let all = self.env.settings.prompts.tools();
-        only.map_or_else(|| Arc::clone(all), |name| all.iter().filter(|tool| tool.name == name).cloned().collect())
+        match only {
+            Some(name) => all.iter().filter(|tool| tool.name == name).cloned().collect(),
+            None => Arc::clone(all),
+        }
     }
 }

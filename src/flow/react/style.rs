@@ -80,7 +80,8 @@ fn has(text: &str, phrases: &[&str]) -> bool {
 /// The style that the user asks for explicitly; if both, the last one.
 fn wish(text: &str) -> Option<Style> {
     let last = |phrases: &[&str]| {
-        phrases.iter().filter(|phrase| has(text, &[phrase])).filter_map(|phrase| text.rfind(phrase)).max()
+        let found = phrases.iter().filter(|phrase| has(text, &[phrase]));
+        found.filter_map(|phrase| text.rfind(phrase)).max()
     };
     match (last(&BREVITY), last(&DETAIL)) {
         (None, None) => None,

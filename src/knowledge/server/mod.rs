@@ -57,7 +57,9 @@ impl<'a> StoredPassage<'a> {
             about.insert("file".into(), json!(place.file));
             about.insert("section".into(), json!(place.section));
             about.insert("offset".into(), json!(place.offset));
-            about.extend(place.page.map(|page| ("page".into(), json!(page))));
+            if let Some(page) = place.page {
+                about.insert("page".into(), json!(page));
+            }
         }
         about
     }

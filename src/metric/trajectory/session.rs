@@ -122,9 +122,13 @@ impl<'a> Session<'a> {
                 What::ModelCalled(_) | What::ToolCalled(_) | What::Searched(_) | What::Requested(_) => None,
                 _ => continue,
             };
-            units.extend(std::mem::replace(&mut due, next).map(|(unit, _)| (unit, Err(Seen::new("was not stored")))));
+            if let Some((unit, _)) = std::mem::replace(&mut due, next) {
+                units.push((unit, Err(Seen::new("was not stored"))));
+            }
         }
-        units.extend(due.map(|(unit, _)| (unit, Err(Seen::new("was not stored")))));
+        if let Some((unit, _)) = due {
+            units.push((unit, Err(Seen::new("was not stored"))));
+        }
         units
     }
 }

@@ -92,7 +92,8 @@ impl Drop for Phase<'_> {
 impl Clock for PausableClock {
     fn now(&self) -> Duration {
         let state = self.state();
-        state.since.unwrap_or_else(|| self.base.now()).saturating_sub(state.held)
+        let until = state.since.unwrap_or_else(|| self.base.now());
+        until.saturating_sub(state.held)
     }
 
     fn wall(&self) -> jiff::Timestamp {

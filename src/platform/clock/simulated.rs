@@ -80,7 +80,9 @@ impl VirtualClock {
             state.now = state.now.max(first.deadline);
             due.push(first.waker);
             while state.alarms.peek().is_some_and(|Reverse(next)| next.deadline <= state.now) {
-                due.extend(state.alarms.pop().map(|Reverse(next)| next.waker));
+                if let Some(Reverse(next)) = state.alarms.pop() {
+                    due.push(next.waker);
+                }
             }
         }
         due.into_iter().for_each(Waker::wake);

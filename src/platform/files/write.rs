@@ -52,7 +52,8 @@ impl Files {
 
     /// Creates a folder that only its owner may enter, and its parents as usual; an existing folder is unchanged.
     pub(crate) fn create_private_folder(&self, path: &Path) -> Result<(), FileError> {
-        self.at(path, Last::Followed)?.make_private_folder().map_err(|error| self.error(path, error))
+        let at = self.at(path, Last::Followed)?;
+        at.make_private_folder().map_err(|error| self.error(path, error))
     }
 
     /// Renames a file, a folder or a symbolic link.

@@ -25,7 +25,10 @@ pub(crate) fn declared() -> Redactor {
 /// A text without declared secrets.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     let declared = DECLARED.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(redactor) = &*declared { redactor.without_known(text) } else { Cow::Borrowed(text) }
+    match &*declared {
+        Some(redactor) => redactor.without_known(text),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// The first `most` characters of a text without declared secrets. Redacts before it cuts, because a truncated secret

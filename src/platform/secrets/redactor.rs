@@ -134,7 +134,10 @@ impl Redactor {
     /// The text without secrets known by value.
     pub(super) fn without_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let found = self.known(text);
-        if found.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, found.into_iter())) }
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(replaced(text, found.into_iter()))
     }
 
     /// Whether the text has a secret known by value.

@@ -89,7 +89,10 @@ impl<'a> Node<'a> {
 
     /// Text of a scalar, without its quotes.
     pub(crate) fn written(&self) -> Option<&str> {
-        if let Kind::Scalar(text, _) = self.kind() { Some(text) } else { None }
+        match self.kind() {
+            Kind::Scalar(text, _) => Some(text),
+            _ => None,
+        }
     }
 
     /// Meaning of a scalar: without quotes, `true` and `false` are booleans, JSON numbers are numbers, and numbers with
@@ -104,12 +107,18 @@ impl<'a> Node<'a> {
 
     /// Text of a scalar that is not a number, a boolean or null.
     pub(crate) fn text(&self) -> Option<&str> {
-        if let Some(Scalar::Text(text)) = self.scalar() { Some(text) } else { None }
+        match self.scalar() {
+            Some(Scalar::Text(text)) => Some(text),
+            _ => None,
+        }
     }
 
     /// Base64 that is tagged as such.
     pub(crate) fn binary(&self) -> Option<&str> {
-        if let Kind::Scalar(text, Style::Binary) = self.kind() { Some(text) } else { None }
+        match self.kind() {
+            Kind::Scalar(text, Style::Binary) => Some(text),
+            _ => None,
+        }
     }
 
     /// Whether it is null: `null`, `~` or empty.
@@ -119,7 +128,10 @@ impl<'a> Node<'a> {
 
     /// The items of a list.
     pub(crate) fn items(&self) -> Option<&[Node<'a>]> {
-        if let Kind::List(items) = self.kind() { Some(items) } else { None }
+        match self.kind() {
+            Kind::List(items) => Some(items),
+            _ => None,
+        }
     }
 
     /// Whether it is a map.

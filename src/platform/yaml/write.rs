@@ -149,7 +149,9 @@ fn literal(out: &mut String, text: &str, indent: usize) {
         }
         out.push('\n');
     }
-    out.extend((1..(text.len() - body.len())).map(|_| '\n'));
+    for _ in 1..(text.len() - body.len()) {
+        out.push('\n');
+    }
 }
 
 fn key(out: &mut String, name: &str) {

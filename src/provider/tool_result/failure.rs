@@ -281,7 +281,8 @@ pub(crate) fn is_crash(text: &str) -> bool {
 
 /// An object that a text holds as JSON.
 fn object(text: &str) -> Option<Value> {
-    text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok()).flatten()
+    let is_object = text.trim_start().starts_with('{');
+    is_object.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 /// An object that a text holds in Python's spelling.

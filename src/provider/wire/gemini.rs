@@ -309,7 +309,9 @@ fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
         let names: Vec<String> = declarations.iter().filter_map(name).collect();
         let mut here = Vec::new();
         for wanted in names {
-            here.extend(left.iter().position(|tool| tool.name == wanted).map(|place| left.remove(place)));
+            if let Some(place) = left.iter().position(|tool| tool.name == wanted) {
+                here.push(left.remove(place));
+            }
         }
         *declarations = passthrough::place_tools(std::mem::take(declarations), &here, name, |template, tool| {
             TOOL.write(template, tool)

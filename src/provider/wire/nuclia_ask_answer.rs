@@ -50,7 +50,9 @@ pub(super) fn assembled(body: &[u8]) -> Result<(Value, Vec<String>), WireError> 
 }
 
 fn put(document: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
-    document.extend(value.filter(|value| !value.is_null()).map(|value| (name.to_owned(), value.clone())));
+    if let Some(value) = value.filter(|value| !value.is_null()) {
+        document.insert(name.to_owned(), value.clone());
+    }
 }
 
 /// The passages in a search result, best first.

@@ -238,7 +238,9 @@ fn put_texts(content: &mut Value, said: &str) {
     for place in &mut places {
         **place = Value::from(texts.next().unwrap_or_default());
     }
-    parts.extend(texts.next().filter(|left| !left.is_empty()).map(|left| json!({"type": "input_text", "text": left})));
+    if let Some(left) = texts.next().filter(|left| !left.is_empty()) {
+        parts.push(json!({"type": "input_text", "text": left}));
+    }
 }
 
 /// Writes the items of a message; `custom` are the ids of earlier calls of custom tools.

@@ -104,7 +104,9 @@ pub(super) fn write_tools(
         let needed = templates.is_some() || !tools.is_empty();
         needed.then(|| Value::Array(place_tools(templates.unwrap_or_default(), tools, name, write)))
     });
-    body.extend(written.map(|written| ("tools".to_owned(), written)));
+    if let Some(written) = written {
+        body.insert("tools".to_owned(), written);
+    }
 }
 
 /// Puts the tools into their templates, by name; tools without a template follow, and templates without a tool are

@@ -26,7 +26,8 @@ pub(super) fn align(one: &str, other: &str) -> Aligned {
 
 /// Lines after the head.
 fn events(text: &str) -> impl Iterator<Item = &str> {
-    text.split_once("\n\n").map_or(text, |(_, body)| body).lines().filter(|line| !line.trim().is_empty())
+    let body = text.split_once("\n\n").map_or(text, |(_, body)| body);
+    body.lines().filter(|line| !line.trim().is_empty())
 }
 
 /// A line without its number and without times.

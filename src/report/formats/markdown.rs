@@ -63,7 +63,9 @@ fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let open = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass);
     let counts = figures::verdict_counts(evaluation.gates.iter());
     sections.push(folded(&format!("Scenario gates that do not pass; all of them: {counts}"), &table(open)));
-    sections.extend(figures::self_tests(evaluation).map(|line| folded(&line, &self_tests(&evaluation.self_tests))));
+    if let Some(line) = figures::self_tests(evaluation) {
+        sections.push(folded(&line, &self_tests(&evaluation.self_tests)));
+    }
     sections.push(folded("Evidence, times and cost", &facts(view)));
     let (mut room, mut left_out) = (MOST, false);
     for section in &sections {

@@ -61,7 +61,8 @@ fn shown(run: &RunRow) -> Shown<'_> {
         _ => String::new(),
     };
     let page = |file: &str, words: &'static str| {
-        run.pages.iter().any(|page| page == file).then(|| (words, page::below(&run.name, file)))
+        let there = run.pages.iter().any(|page| page == file);
+        there.then(|| (words, page::below(&run.name, file)))
     };
     let verdict = run.verdict();
     Shown {

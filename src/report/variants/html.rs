@@ -101,12 +101,18 @@ pub(super) fn html(found: &Variants, texts: &BTreeMap<String, Vec<Exchange>>, pa
         found.pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.gated && wanted.contains(&row.finding))
     };
     // The sentence of the only pair begins with its verdict.
-    let verdict = if let [pair] = found.pairs.as_slice() { pair.verdict() } else { String::new() };
+    let verdict = match found.pairs.as_slice() {
+        [pair] => pair.verdict(),
+        _ => String::new(),
+    };
     let (headline, conclusion) = match found.conclusion.split_once(verdict.as_str()) {
         Some((_, rest)) if !verdict.is_empty() => (verdict.as_str(), rest.trim_start()),
         _ => (found.conclusion.as_str(), ""),
     };
-    let word = if let [pair] = found.pairs.as_slice() { comparison::decided(pair).1 } else { "" };
+    let word = match found.pairs.as_slice() {
+        [pair] => comparison::decided(pair).1,
+        _ => "",
+    };
     let page = VariantsPage {
         headline: if word.is_empty() {
             headline.to_owned()

@@ -136,7 +136,10 @@ impl Table {
 
     fn diagnose(&self, flaw: Flaw) -> Diagnostic {
         let diagnostic = Diagnostic::error(flaw.code, &self.file, flaw.message).at(&self.text, self.place(&flaw.at));
-        if let Some(help) = flaw.help { diagnostic.with_help(help) } else { diagnostic }
+        match flaw.help {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        }
     }
 
     /// Whether reading stops: the scenario has its most cases, or the most mistakes are reported.

@@ -10,7 +10,9 @@ pub(super) fn write(answer: &Answer<'_>) -> Value {
     if !completion.text.is_empty() {
         content.push(json!({"type": "output_text", "text": completion.text, "annotations": []}));
     }
-    content.extend(completion.refusal.as_ref().map(|refusal| json!({"type": "refusal", "refusal": refusal})));
+    if let Some(refusal) = &completion.refusal {
+        content.push(json!({"type": "refusal", "refusal": refusal}));
+    }
     let mut output = Vec::new();
     if !content.is_empty() || completion.calls.is_empty() {
         output.push(json!({"type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",

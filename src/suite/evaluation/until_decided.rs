@@ -28,7 +28,10 @@ pub(crate) fn passes(loaded: &Loaded, selection: &Selection, max_trials: Option<
         (None, Some(repeat)) => u64::from(repeat),
         (None, None) => u64::from(repetitions(loaded, selection)?.into_values().max().unwrap_or(1)),
     };
-    if repeats < 2 { Err(SuiteError::OnePassOnly { pass }) } else { Ok(u32::try_from(repeats).unwrap_or(u32::MAX)) }
+    if repeats < 2 {
+        return Err(SuiteError::OnePassOnly { pass });
+    }
+    Ok(u32::try_from(repeats).unwrap_or(u32::MAX))
 }
 
 /// How a selection with recordings made until decided was recorded.

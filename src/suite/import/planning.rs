@@ -85,7 +85,9 @@ pub(super) fn imported(
         let lane = Lane { flow: IMPORTED.into(), variant: "base".into(), repetition, arm: Arm::Main };
         let id = format!("{scenario}/{}/{lane}", cases[case]);
         let seed = trial_seed(0, &id);
-        rewards.extend(record.reward.map(|reward| (id.clone(), reward)));
+        if let Some(reward) = record.reward {
+            rewards.insert(id.clone(), reward);
+        }
         let given = record.published.as_ref().and_then(|one| one.roles.clone());
         let of_agent = || agent.is_some().then(|| roles.clone());
         let known = given.or_else(of_agent);

@@ -30,7 +30,10 @@ pub(crate) fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFi
         let shown = path.strip_prefix(here).unwrap_or(&path).display().to_string();
         CassetteFile { path, blobs, shown }
     };
-    if found.is_empty() { Err(FileError::NoCassette) } else { Ok(found.into_iter().map(file).collect()) }
+    if found.is_empty() {
+        return Err(FileError::NoCassette);
+    }
+    Ok(found.into_iter().map(file).collect())
 }
 
 /// Files at and below these paths, sorted and each once; below a path, those that `below` accepts.

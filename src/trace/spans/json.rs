@@ -138,9 +138,10 @@ pub(crate) fn is_export(value: &Value) -> bool {
     let context = value.get("context").unwrap_or(value);
     let is_span =
         named(context, &["traceId", "trace_id", "traceID"]) && named(context, &["spanId", "span_id", "spanID"]);
-    let listed = ["spans", "post", "patch"]
-        .iter()
-        .any(|name| value.get(*name).and_then(|list| list.get(0)).is_some_and(is_export));
+    let listed = ["spans", "post", "patch"].iter().any(|name| {
+        let first = value.get(*name).and_then(|list| list.get(0));
+        first.is_some_and(is_export)
+    });
     is_span || listed || named(value, &RESOURCES) || value.get("run_type").is_some_and(Value::is_string)
 }
 

@@ -147,7 +147,10 @@ fn span(bytes: &[u8]) -> Result<Span, SpanError> {
             _ => {}
         }
     }
-    if span.trace.is_empty() || span.id.is_empty() { Err("it has no trace id or no span id".into()) } else { Ok(span) }
+    if span.trace.is_empty() || span.id.is_empty() {
+        return Err("it has no trace id or no span id".into());
+    }
+    Ok(span)
 }
 
 fn status(field: Field<'_>, failed: &mut Option<String>) -> Option<()> {

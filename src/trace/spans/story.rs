@@ -183,9 +183,11 @@ impl Story {
             same.push(kept.len());
             kept.push(span);
         }
-        let told = [(copies, "sent twice, counted once"), (others, "with the id of another span")].into_iter();
-        let told = told.filter(|(count, _)| *count > 0);
-        self.notes.extend(told.map(|(count, what)| format!("{} {what}", plural(count, "span"))));
+        for (count, what) in [(copies, "sent twice, counted once"), (others, "with the id of another span")] {
+            if count > 0 {
+                self.notes.push(format!("{} {what}", plural(count, "span")));
+            }
+        }
         kept
     }
 

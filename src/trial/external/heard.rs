@@ -61,7 +61,10 @@ impl Heard<'_> {
                 Some(cause) => {
                     let mut lines = cause.lines().map(str::to_owned);
                     let first = lines.next().unwrap_or_default();
-                    let followed = unsent_key(cause).map_or_else(|| vec![message, detail], |why| vec![why.to_owned()]);
+                    let followed = match unsent_key(cause) {
+                        Some(why) => vec![why.to_owned()],
+                        None => vec![message, detail],
+                    };
                     error(TrialErrorKind::NothingAsked, &first, lines.chain(followed).collect())
                 }
                 None => error(TrialErrorKind::NothingAsked, &message, vec![detail]),

@@ -73,7 +73,10 @@ fn unpacked(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let read = MultiGzDecoder::new(bytes).take(LONGEST as u64 + 1).read_to_end(&mut out);
     read.map_err(|why| io::Error::other(format!("an export is not gzip: {why}")))?;
-    if out.len() > LONGEST { Err(too_long()) } else { Ok(out) }
+    if out.len() > LONGEST {
+        return Err(too_long());
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

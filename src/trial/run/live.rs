@@ -125,7 +125,10 @@ pub(crate) fn live<T>(
 /// Ends the run on a signal or at its time limit; never resolves.
 async fn watch(budget: &Budget, limit: Option<Duration>) {
     let time = async {
-        if let Some(limit) = limit { RealClock::start().sleep(limit).await } else { std::future::pending().await }
+        match limit {
+            Some(limit) => RealClock::start().sleep(limit).await,
+            None => std::future::pending().await,
+        }
     };
     tokio::select! {
         why = interrupted() => budget.end(why),

@@ -112,7 +112,10 @@ impl TraceBuilder<'_> {
         if first == self.events.len() {
             return;
         }
-        let place = before.map_or_else(|| calls.last(), |before| calls.get(before));
+        let place = match before {
+            Some(before) => calls.get(before),
+            None => calls.last(),
+        };
         let last = calls.iter().rev().find(|call| place.is_none_or(|place| *call < place)).map_or(0, |call| call + 1);
         let run = begun.and_then(|begun| joins.first_since(last..place.copied().unwrap_or(first), begun));
         let Some(place) = run.or(place.copied()) else { return };
@@ -391,7 +394,10 @@ fn model(what: &What) -> Option<&str> {
 
 /// The outcome of a call that did not run, by what the agent says of it and what its result was otherwise.
 fn not_run(how: &str, outcome: &ToolOutcome) -> ToolOutcome {
-    let reason = if let ToolOutcome::Failed { message, .. } = outcome { message.clone() } else { String::new() };
+    let reason = match outcome {
+        ToolOutcome::Failed { message, .. } => message.clone(),
+        _ => String::new(),
+    };
     let rejection = |cause: &str| Rejection { cause: cause.to_owned(), reason, guidance: String::new() };
     match how {
         "out_of_order" => ToolOutcome::OutOfOrder(rejection("order")),

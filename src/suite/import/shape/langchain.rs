@@ -42,9 +42,11 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
     let role = role(kind)
         .ok_or_else(|| unknown(format!("a LangChain object `{}`", kind.chars().take(40).collect::<String>())))?;
     let mut message = Map::from_iter([("role".to_owned(), Value::from(role))]);
-    let member = |of: &Map<String, Value>, key: &str| Some((key.to_owned(), of.get(key)?.clone()));
-    let kept = ["content", "name", "tool_call_id", "status", "response_metadata"];
-    message.extend(kept.into_iter().filter_map(|key| member(held, key)));
+    for key in ["content", "name", "tool_call_id", "status", "response_metadata"] {
+        if let Some(value) = held.get(key) {
+            message.insert(key.to_owned(), value.clone());
+        }
+    }
     let listed = |key: &str| held.get(key).and_then(Value::as_array).into_iter().flatten();
     let mut calls = Vec::new();
     for made in listed("tool_calls").chain(listed("invalid_tool_calls")) {
@@ -58,12 +60,16 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
     if calls.is_empty()
         && let Some(beside) = beside
     {
-        let calls = ["tool_calls", "function_call"].into_iter().filter_map(|key| member(beside, key));
-        message.extend(calls.filter(|(_, value)| !value.is_null()));
+        for key in ["tool_calls", "function_call"] {
+            if let Some(value) = beside.get(key).filter(|value| !value.is_null()) {
+                message.insert(key.to_owned(), value.clone());
+            }
+        }
     } else if !calls.is_empty() {
         message.insert("tool_calls".to_owned(), Value::Array(calls));
     }
-    let refusal = beside.and_then(|beside| member(beside, "refusal"));
-    message.extend(refusal.filter(|(_, refusal)| refusal.is_string()));
+    if let Some(refusal) = beside.and_then(|beside| beside.get("refusal")).filter(|refusal| refusal.is_string()) {
+        message.insert("refusal".to_owned(), refusal.clone());
+    }
     parts::read(role, &message, "content")
 }

@@ -66,7 +66,10 @@ impl Contact {
             clock: &clock,
         })
         .await?;
-        let agent = if let Some(lines) = process.lines() { lines } else { to(&process.origin(), &clock)? };
+        let agent = match process.lines() {
+            Some(lines) => lines,
+            None => to(&process.origin(), &clock)?,
+        };
         Ok(Self { process: Some(process), agent, tap, serving, proxy, clock, unprompted: Mutex::default() })
     }
 

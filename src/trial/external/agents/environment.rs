@@ -26,9 +26,11 @@ pub(in crate::trial::external) fn of(base_urls: Vec<(String, String)>, mode: Tri
     // Buffered lines of a process that crashes would be lost.
     all.push(("PYTHONUNBUFFERED".to_owned(), "1".to_owned()));
     // Sets and hash maps that are written into a request would have another order in each process.
-    let seeds = ["PYTHONHASHSEED", "PERL_HASH_SEED", "PERL_PERTURB_KEYS"].into_iter();
-    let unset = seeds.filter(|name| std::env::var_os(name).is_none());
-    all.extend(unset.map(|name| (name.to_owned(), "0".to_owned())));
+    for (name, fixed) in [("PYTHONHASHSEED", "0"), ("PERL_HASH_SEED", "0"), ("PERL_PERTURB_KEYS", "0")] {
+        if std::env::var_os(name).is_none() {
+            all.push((name.to_owned(), fixed.to_owned()));
+        }
+    }
     for name in ["NO_PROXY", "no_proxy"] {
         let own = std::env::var(name).unwrap_or_default();
         let own = if own.is_empty() { own } else { format!("{own},") };
