@@ -67,7 +67,7 @@ impl Now {
         for expression in [&*DATES, &*IN_WORDS, &*TIMES] {
             for one in expression.find_iter(text) {
                 let is_new = found.iter().all(|known| known.end <= one.start() || one.end() <= known.start);
-                if is_new && self.is_told_by(one.as_str()) {
+                if is_new && self.is_present(one.as_str()) {
                     found.push(one.range());
                 }
             }
@@ -76,7 +76,7 @@ impl Now {
     }
 
     /// Whether a date with a year or a weekday is one of the days, or a time without a date one of the times.
-    fn is_told_by(&self, value: &str) -> bool {
+    fn is_present(&self, value: &str) -> bool {
         let date = TIMES.replace_all(value, " ");
         let digits = |letter: char| !letter.is_ascii_digit();
         let numbers: Vec<i16> = date.split(digits).filter_map(|number| number.parse().ok()).collect();

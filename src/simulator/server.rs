@@ -46,7 +46,7 @@ pub(crate) const FAULT_HEADER: &str = "x-ragcheck-fault";
 pub(super) const ASKS_FOR_HEADER: &str = "x-ragcheck-asks-for";
 
 const LONGEST_BODY: usize = 16 * 1024 * 1024;
-/// Conversations that are kept.
+/// Conversations and items that are kept.
 const MOST_CONVERSATIONS: usize = 10_000;
 
 struct Server {
@@ -176,22 +176,10 @@ impl Server {
         lock(&self.conversations).get(id).cloned()
     }
 
-    fn keep(&self, id: String, conversation: Conversation) {
-        let mut kept = lock(&self.conversations);
-        if kept.len() >= MOST_CONVERSATIONS {
-            kept.clear();
-        }
-        kept.insert(id, conversation);
-    }
-
     /// Keeps the items of an answer.
     fn keep_items(&self, answer: &Value) {
         let items = answer["output"].as_array().into_iter().flatten();
-        let mut kept = lock(&self.items);
-        if kept.len() >= MOST_CONVERSATIONS {
-            kept.clear();
-        }
-        kept.extend(items.filter_map(|item| Some((item["id"].as_str()?.to_owned(), item.clone()))));
+        keep_in(&self.items, items.filter_map(|item| Some((item["id"].as_str()?.to_owned(), item.clone()))));
     }
 
     /// Puts the items that were kept in place of references to them.
@@ -322,7 +310,7 @@ async fn complete(
     if let Some(id) = answer["id"].as_str().filter(|_| is_thread || answer["object"] == "response") {
         let (mut told, model::Completion { text, calls, .. }) = (told, outcome.completion);
         told.messages.push(Message { calls, ..Message::text(Role::Assistant, text) });
-        server.keep(id.to_owned(), told);
+        keep_in(&server.conversations, [(id.to_owned(), told)]);
     }
     server.keep_items(&answer);
     if api.dialect.asks_for_stream(path, &document) {
@@ -434,6 +422,15 @@ async fn file(
         return server.respond(StatusCode::NOT_FOUND, Duration::from_millis(5), &body).await;
     };
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], file.text()).into_response()
+}
+
+/// Adds to what is kept, which begins anew where it is full.
+fn keep_in<T>(kept: &Mutex<BTreeMap<String, T>>, more: impl IntoIterator<Item = (String, T)>) {
+    let mut kept = lock(kept);
+    if kept.len() >= MOST_CONVERSATIONS {
+        kept.clear();
+    }
+    kept.extend(more);
 }
 
 async fn models(State(server): State<Arc<Server>>) -> Response {

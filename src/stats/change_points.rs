@@ -93,19 +93,9 @@ pub(crate) fn detectable(
         let pooled = (squares(left, now.variance) + squares(right, now.variance * grown)) / (left + right - 2.0);
         times * pooled.sqrt()
     };
-    let (mut low, mut high) = (0.0, furthest.abs());
-    if needed(high) > high {
-        return None;
-    }
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        if needed(middle) > middle {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Some(high)
+    let furthest_found = furthest.abs();
+    let is_missed = |step: f64| needed(step) > step;
+    (!is_missed(furthest_found)).then(|| super::halved(0.0, furthest_found, is_missed).1)
 }
 
 /// The moments of `part`, whose variance is no less than that of its measurements.

@@ -5,7 +5,7 @@
 
 /// Default number of decimals.
 const DECIMALS: usize = 1;
-/// The largest change that is told, as a share: `> +9999 %`. Beyond it, times are those of a side that hardly answers.
+/// The largest change that is printed, as a share: `> +9999 %`. Beyond it, times are those of a side that hardly answers.
 pub(crate) const MOST_CHANGE: f64 = 99.99;
 /// Largest number of decimals: a share of one in a million still has a digit.
 const MOST_DECIMALS: usize = 6;

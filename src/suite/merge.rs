@@ -274,8 +274,7 @@ fn lines(runs: &[Source], plan: &Plan) -> Result<BTreeMap<String, Line>, MergeEr
             }
         }
         if !lacking.is_empty() {
-            let (file, number) = (source.folder.join(trace::PASSAGES), lacking.len());
-            return Err(MergeError::Lacks { file, number });
+            return Err(MergeError::Lacks { file: source.folder.join(trace::PASSAGES), number: lacking.len() });
         }
     }
     Ok(lines)

@@ -27,9 +27,9 @@ pub(super) use spans::{OF_NO_CONVERSATION, Shown};
 use super::evidence::{self, Retrieved};
 use super::groups::{grouped, in_order};
 use super::target::Reply;
-use super::{Trouble, UNASKED, Words};
+use super::{Trouble, UNASKED, Words, decoder};
 use crate::flow::retries::Retries;
-use crate::provider::chat::{Message, Role};
+use crate::provider::chat::{Message, Role, ToolCall};
 use crate::provider::mcp::Ran;
 use crate::provider::observed::{self, Asks};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer};
@@ -125,6 +125,16 @@ impl Waiting {
         Self { at, until: at, completion, id, tool, arguments, attempts, found, ran, is_left_out: false }
     }
 
+    /// A call that an earlier turn recorded.
+    fn again(at: Duration, call: &ToolCalled) -> Self {
+        Self::new(at, call.call, (call.id.clone(), call.tool.clone(), call.arguments.clone()))
+    }
+
+    /// Whether a message makes this call, whatever its id.
+    fn is_made_by(&self, made: &ToolCall) -> bool {
+        made.name == self.tool && decoder::document(&made.arguments) == self.arguments
+    }
+
     /// Adds requests that were made for it.
     fn requested(&mut self, attempts: Vec<Attempt>, within: Range<Duration>) {
         let is_first = self.attempts.is_empty();
@@ -143,6 +153,11 @@ impl Waiting {
         let each = self.attempts.iter().map(|one| one.took).sum::<Duration>();
         each.min(self.until.saturating_sub(self.at))
     }
+}
+
+/// The last call of that id in messages.
+fn last_call<'m>(messages: &'m [Message], id: &str) -> Option<&'m ToolCall> {
+    messages.iter().rev().flat_map(|message| message.calls.iter().rev()).find(|call| call.id == id)
 }
 
 impl<'a> TraceBuilder<'a> {
@@ -191,14 +206,9 @@ impl<'a> TraceBuilder<'a> {
     /// Sets what the conversation held before this turn, and which of its calls have shown their results since.
     pub(super) fn after(self, earlier: Vec<&'a What>, settled: &[&LateResult]) -> Self {
         let is_settled = |call: &ToolCalled| settled.iter().any(|late| (late.call, &late.id) == (call.call, &call.id));
-        let open = earlier.iter().filter_map(|what| match what {
-            What::ToolCalled(call) if call.outcome.is_unseen() && !call.id.is_empty() && !is_settled(call) => {
-                let parts = (call.id.clone(), call.tool.clone(), call.arguments.clone());
-                Some(Waiting::new(Duration::ZERO, call.call, parts))
-            }
-            _ => None,
-        });
-        let open = open.collect();
+        let is_open = |call: &&ToolCalled| call.outcome.is_unseen() && !call.id.is_empty() && !is_settled(call);
+        let calls = earlier.iter().filter_map(|what| what.tool_call()).filter(is_open);
+        let open = calls.map(|call| Waiting::again(Duration::ZERO, call)).collect();
         Self { earlier, open, ..self }
     }
 

@@ -1,12 +1,12 @@
 //! Calls of earlier turns whose result reaches the model in this one: a call that the user had to approve, or whose result was
 //! the answer itself. Each is one call, of the turn in which it ran; a result that is sent again is not read again.
 
-use super::{TraceBuilder, Waiting};
+use super::{TraceBuilder, Waiting, last_call};
 use crate::flow::external::decoder;
 use crate::flow::external::evidence::places_alone;
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::tool_result::leaves;
-use crate::trace::{ToolOutcome, What};
+use crate::trace::{ToolCalled, ToolOutcome};
 use serde_json::Value;
 
 /// The result of a call of an earlier turn.
@@ -81,44 +81,34 @@ impl TraceBuilder<'_> {
             let call = self.open.remove(place);
             self.late.push(LateResult { call: call.completion, id: call.id, ran: Ran::Now });
         }
-        self.earlier.iter().find_map(|what| match what {
-            What::ToolCalled(call) if call.id == id => {
-                Some(Waiting::new(self.at, call.call, (call.id.clone(), call.tool.clone(), call.arguments.clone())))
-            }
-            _ => None,
-        })
+        let earlier = self.earlier.iter().find_map(|what| what.tool_call().filter(|call| call.id == id));
+        earlier.map(|call| Waiting::again(self.at, call))
     }
 
     /// Place of the message with the result of an open call. As ids may repeat, it answers a call of that tool and arguments,
     /// behind the results of equal calls that were made before.
     fn late_result(&self, messages: &[Message], call: &Waiting) -> Option<usize> {
-        let is_it = |tool: &str, arguments: &Value| tool == call.tool && *arguments == call.arguments;
         let answers = |place: &usize| {
-            let mut made = messages[..*place].iter().rev().flat_map(|earlier| earlier.calls.iter().rev());
             messages[*place].role == Role::Tool
                 && messages[*place].answers.as_ref() == Some(&call.id)
-                && made
-                    .find(|made| made.id == call.id)
-                    .is_some_and(|made| is_it(&made.name, &decoder::document(&made.arguments)))
+                && last_call(&messages[..*place], &call.id).is_some_and(|made| call.is_made_by(made))
         };
-        let is_answered = |what: &&&What| match what {
-            What::ToolCalled(made) => {
-                let is_before = made.call < call.completion && !made.outcome.is_unseen();
-                is_before && made.id == call.id && is_it(&made.tool, &made.arguments)
-            }
-            _ => false,
+        let is_answered = |made: &&ToolCalled| {
+            let is_before = made.call < call.completion && !made.outcome.is_unseen();
+            is_before && made.id == call.id && made.tool == call.tool && made.arguments == call.arguments
         };
-        (0..messages.len()).filter(answers).nth(self.earlier.iter().filter(is_answered).count())
+        let calls = self.earlier.iter().filter_map(|what| what.tool_call());
+        (0..messages.len()).filter(answers).nth(calls.filter(is_answered).count())
     }
 
     /// The turn in which a call ran whose result stands at that place: this one if no words follow it. The one that asked for
-    /// it if the agent's words follow it, if an answer says what only the result can have told it, or if it failed: what the
+    /// it if the agent's words follow it, if an answer says what only the result can have said, or if it failed: what the
     /// user refuses runs in no turn.
     fn ran_in(&self, messages: &[Message], place: usize, outcome: &ToolOutcome) -> Ran {
         let result = &messages[place].content;
         let answers = || self.known.iter().filter(|(role, _)| *role == Role::Assistant).map(|(_, said)| said);
         let is_new = |value: &str| !messages[..place].iter().any(|earlier| holds(earlier, value));
-        let is_told = |value: &str| answers().any(|said| places_alone(value, said).next().is_some()) && is_new(value);
+        let is_said = |value: &str| answers().any(|said| places_alone(value, said).next().is_some()) && is_new(value);
         let document = decoder::document(result);
         let values = leaves(&document).into_iter().filter_map(|leaf| match leaf {
             Value::String(text) => Some(text.trim().to_owned()),
@@ -134,7 +124,7 @@ impl TraceBuilder<'_> {
             messages[place + 1..].iter().any(says)
         };
         let failed = matches!(outcome, ToolOutcome::Failed { .. });
-        if follows(Role::Assistant) || answers().any(is_answer) || telling.any(|value| is_told(&value)) {
+        if follows(Role::Assistant) || answers().any(is_answer) || telling.any(|value| is_said(&value)) {
             Ran::Before(outcome.clone())
         } else if !follows(Role::User) {
             Ran::Now

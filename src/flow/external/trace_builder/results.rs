@@ -1,6 +1,6 @@
 //! Tool calls and their results.
 
-use super::{TraceBuilder, UNSEEN, Waiting};
+use super::{TraceBuilder, UNSEEN, Waiting, last_call};
 use crate::flow::context::micros;
 use crate::flow::external::decoder;
 use crate::flow::tools::search::external_answer;
@@ -51,18 +51,15 @@ impl TraceBuilder<'_> {
         for (place, message) in asked.messages.iter().enumerate().skip(old).rev() {
             let Some(id) = message.answers.as_ref().filter(|_| message.role == Role::Tool) else { continue };
             // Parallel conversations may have calls of one id.
-            let made = asked.messages[..place].iter().rev().flat_map(|earlier| earlier.calls.iter().rev());
-            let made = made.into_iter().find(|call| call.id == *id);
-            let is_it = |call: &Waiting| {
-                made.is_some_and(|made| made.name == call.tool && decoder::document(&made.arguments) == call.arguments)
-            };
+            let made = last_call(&asked.messages[..place], id);
+            let is_it = |call: &Waiting| made.is_some_and(|made| call.is_made_by(made));
             let last =
                 |fits: &dyn Fn(&Waiting) -> bool| waiting.iter().rposition(|call| call.as_ref().is_some_and(fits));
             let exact = last(&|call| call.id == *id && is_it(call));
             // Clients make up ids where a model gives none. No completion has such an id.
             let renamed = || {
                 let is_new = !self.ids.contains_key(id);
-                last(&|call| is_new && is_it(call) && !has_call(&asked.messages, &call.id))
+                last(&|call| is_new && is_it(call) && last_call(&asked.messages, &call.id).is_none())
             };
             let known = exact.or_else(|| last(&|call| call.id == *id)).or_else(renamed);
             let call = known.and_then(|known| Some((known, waiting[known].take()?)));
@@ -186,11 +183,6 @@ impl TraceBuilder<'_> {
             self.retries.reminded(&tool, "invalid_arguments");
         }
     }
-}
-
-/// Whether a call of that id is in a conversation.
-fn has_call(messages: &[Message], id: &str) -> bool {
-    messages.iter().flat_map(|message| &message.calls).any(|call| call.id == id)
 }
 
 /// A result by its text, and the passages beside it.

@@ -171,7 +171,7 @@ impl Process {
     /// Fails if it has ended, with its last lines.
     async fn still_runs(&self) -> Result<(), NoContact> {
         let Some(status) = self.exit() else { return Ok(()) };
-        // What it printed last is read before its end is told.
+        // What it printed last is read before its end is reported.
         self.clock.sleep(LOOK).await;
         let message = format!("the agent ended before it was ready ({status}): `{}`", self.command);
         Err(NoContact { message, lines: self.output.last_lines(), ended_well: status == SUCCESS })
@@ -328,7 +328,7 @@ impl Process {
     }
 
     /// What happened, with the cause. Its other lines are in the trial's file: traces of equal trials are equal.
-    fn told(&self, what: &str) -> String {
+    fn with_cause(&self, what: &str) -> String {
         let cause = self.output.cause().map_or(".".to_owned(), |line| format!(": {line}"));
         format!("{what}{cause}")
     }
@@ -347,11 +347,14 @@ impl Life for Process {
             loop {
                 if let Some(status) = self.exit() {
                     self.clock.sleep(LOOK).await;
-                    // What it printed last is read before the cause is told; a helper of its own may keep the stream open.
+                    // What it printed last is read before the cause is named; a helper of its own may keep the stream open.
                     while self.output.is_open() && self.clock.now() < until {
                         self.clock.sleep(LOOK).await;
                     }
-                    return Some((CRASHED, self.told(&format!("The agent's process ended in this turn ({status})"))));
+                    return Some((
+                        CRASHED,
+                        self.with_cause(&format!("The agent's process ended in this turn ({status})")),
+                    ));
                 }
                 if self.clock.now() >= until {
                     break;
@@ -363,7 +366,7 @@ impl Life for Process {
             }
             // The system's words for a connection that broke differ by chance.
             let why = if why.contains("error") { "it closed the connection" } else { why };
-            Some((NO_REPLY, self.told(&format!("The agent sent no whole reply ({why})"))))
+            Some((NO_REPLY, self.with_cause(&format!("The agent sent no whole reply ({why})"))))
         })
     }
 
