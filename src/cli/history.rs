@@ -32,8 +32,11 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
             output::data(given.format, &Printable::Merged { history, points: all, new }, ToString::to_string)?;
         }
         None => {
-            let series = history::series(&history::load(&file)?);
+            let (series, left_out) = history::series(&history::load(&file)?);
             show(given, &series)?;
+            if !left_out.is_empty() {
+                output::remark(&format!("note: {}: {left_out}", file.display()));
+            }
             let doubtful = history::doubtful(&file)?;
             let lines = |doubt: &str| {
                 let lines = doubtful.iter().filter(|(_, why)| *why == doubt).map(|(line, _)| line.to_string());

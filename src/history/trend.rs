@@ -1,7 +1,6 @@
 //! Groups points under equal conditions into series, and finds lasting changes of a figure.
 
 use super::{Conditions, Point};
-use crate::platform::distinct;
 use crate::stats::change_points::{Measured, Rule, change_points, detectable};
 use crate::stats::rate::wilson;
 use schemars::JsonSchema;
@@ -25,6 +24,12 @@ const SAME: f64 = 0.01;
 
 /// The largest step of a time that is looked for, in times of its mean.
 const FURTHEST: f64 = 100.0;
+
+/// The most points of a history that are drawn and searched for changes: a run a day for five years.
+const MOST_POINTS: usize = 2_000;
+
+/// The most rates of these points together.
+const MOST_FIGURES: usize = 50_000;
 
 /// Age, in points, of the change that [`Line::detectable`] is about.
 pub(crate) const RECENT: usize = 6;
@@ -128,20 +133,32 @@ pub(crate) struct Change {
     pub p: f64,
 }
 
-/// The series of a history, ordered by their oldest point.
-pub(crate) fn series(points: &[Point]) -> Vec<Series> {
-    let mut sorted: Vec<&Point> = points.iter().collect();
-    sorted.sort_by(|one, other| (&one.at, &one.id).cmp(&(&other.at, &other.id)));
-    let order = distinct(sorted.iter().map(|point| &point.conditions));
-    let of = |conditions: &&Conditions| {
-        let own: Vec<&Point> = sorted.iter().filter(|point| point.conditions == **conditions).copied().collect();
-        Series {
-            conditions: (*conditions).clone(),
-            lines: lines(&own),
-            points: own.iter().map(|point| shown(point)).collect(),
-        }
+/// The series of a history, ordered by their oldest point, and a sentence on older points that are left out; empty if none
+/// are.
+pub(crate) fn series(points: &[Point]) -> (Vec<Series>, String) {
+    let mut newest: Vec<&Point> = points.iter().collect();
+    newest.sort_by(|one, other| (&other.at, &other.id).cmp(&(&one.at, &one.id)));
+    let mut figures = 0;
+    let is_shown = |point: &&&Point| {
+        figures += point.rates.len();
+        figures <= MOST_FIGURES
     };
-    order.iter().map(of).collect()
+    let shown_points = newest.iter().take(MOST_POINTS).take_while(is_shown).count();
+    let mut groups: BTreeMap<&Conditions, Vec<&Point>> = BTreeMap::new();
+    for point in newest[..shown_points].iter().rev() {
+        groups.entry(&point.conditions).or_default().push(point);
+    }
+    let mut groups: Vec<(&Conditions, Vec<&Point>)> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, points)| (&points[0].at, &points[0].id));
+    let of = |(conditions, points): (&Conditions, Vec<&Point>)| Series {
+        conditions: conditions.clone(),
+        lines: lines(&points),
+        points: points.iter().map(|point| shown(point)).collect(),
+    };
+    let older = newest.len() - shown_points;
+    let left_out =
+        if older > 0 { format!("The oldest {older} of {} points are left out.", newest.len()) } else { String::new() };
+    (groups.into_iter().map(of).collect(), left_out)
 }
 
 fn shown(point: &Point) -> Shown {

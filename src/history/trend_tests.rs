@@ -4,6 +4,11 @@ use super::super::{ANSWERED_VERSION, Rate, Times};
 use super::*;
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
+/// The series of points that are few enough to be shown.
+fn series(points: &[Point]) -> Vec<Series> {
+    super::series(points).0
+}
+
 /// The point of that day, with one rate of 1,000 units.
 pub fn point(day: u32, rate: f64) -> Point {
     Point {

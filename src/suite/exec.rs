@@ -3,7 +3,8 @@
 //! The runner decides which cases there are, so the plan is finished when it has ended. A case with the name of one of the
 //! scenario's must meet what that one expects; the others have only the rules that always apply.
 
-use super::{FinishedRun, HistoryPoint, Mode, SuiteError, Unlisted, environment};
+use super::environment::{self, Facts};
+use super::{FinishedRun, HistoryPoint, Mode, SuiteError, Unlisted};
 use crate::gate::Verdict;
 use crate::plan::{self, Part, Plan, PlannedCase, Selection};
 use crate::platform::{secrets, yaml};
@@ -258,7 +259,8 @@ fn written(
     writing.flush().map_err(unwritten)?;
     let mut evaluated = evaluator.finish();
     evaluated.write(writing.path()).map_err(unwritten)?;
-    environment::write(writing.path(), options.mode.as_str(), None, &loaded.root, None).map_err(unwritten)?;
+    let facts = Facts { mode: options.mode.as_str(), ..Facts::default() };
+    environment::write(writing.path(), &loaded.root, &facts).map_err(unwritten)?;
     let newest = opened.budget.reason().is_none() && plan.part.as_ref().is_none_or(|part| !part.cases);
     let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
     if folder.join(trace::GRADES).exists() {

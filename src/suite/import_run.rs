@@ -1,6 +1,7 @@
 //! Makes a run folder from another agent's conversations: reads, evaluates and writes it.
 
-use super::{SuiteError, Unlisted, environment};
+use super::environment::{self, Facts};
+use super::{SuiteError, Unlisted};
 use crate::platform::bounds::Bound;
 use crate::platform::{files, secrets};
 use crate::scenario::{Criteria, Scenario};
@@ -121,7 +122,7 @@ fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, S
     }
     let mut evaluated = evaluator.finish();
     evaluated.write(writing.path()).map_err(unwritten)?;
-    environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
+    environment::write(writing.path(), root, &Facts { mode: "import", ..Facts::default() }).map_err(unwritten)?;
     let (folder, aside) = writing.finish(false).map_err(unwritten)?;
     let kept = evaluation::write_runs_page(reports, root).map_err(Unlisted::beside(&folder))?;
     Ok(ImportedRun {

@@ -1,7 +1,8 @@
 //! Merges the runs of partitions (`run --partition`) into the run that one machine would have made: the same plan and the same
 //! traces in plan order, judged anew.
 
-use super::{Unlisted, environment};
+use super::{DEFAULT_JOBS, Unlisted, environment};
+use crate::history::Gather;
 use crate::plan::{self, Partition, Plan};
 use crate::platform::{files, secrets};
 use crate::suite::evaluation::{self, EvaluatedRun, ScoreError};
@@ -127,10 +128,12 @@ pub(crate) fn merge(folders: &[PathBuf], reports: &Path, root: &Path) -> Result<
     }
     let unwritten = |error: io::Error| MergeError::File { path: reports.to_owned(), error };
     let mut writing = Writing::begin(reports, &text).map_err(unwritten)?;
+    let mut gather = Gather::default();
     for planned in &plan.trials {
         let Some(Line { run, start, length, .. }) = lines.get(&planned.id) else { continue };
         let source = &runs[*run];
         let found = source.trace(*start, *length)?;
+        gather.add(&found);
         write(&found, |line| writing.trace(line)).map_err(unwritten)?;
         writing.passages(&source.passages.of(&found)).map_err(unwritten)?;
         for later in source.later.get(&planned.id).into_iter().flatten() {
@@ -143,7 +146,10 @@ pub(crate) fn merge(folders: &[PathBuf], reports: &Path, root: &Path) -> Result<
     writing.flush().map_err(unwritten)?;
     let mut evaluated = evaluation::score(writing.path(), false)?;
     evaluated.write(writing.path()).map_err(unwritten)?;
-    environment::write(writing.path(), &first.mode, None, root, None).map_err(unwritten)?;
+    let point = gather.identity();
+    let made_at = runs.iter().filter_map(|run| run.made_at.as_deref()).max();
+    let facts = environment::Facts { mode: &first.mode, jobs: jobs(&runs), point: Some(&point), made_at };
+    environment::write(writing.path(), root, &facts).map_err(unwritten)?;
     let newest = plan.part.as_ref().is_none_or(|part| !part.cases);
     let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
     let kept = evaluation::write_runs_page(reports, root).map_err(Unlisted::beside(&folder))?;
@@ -151,6 +157,17 @@ pub(crate) fn merge(folders: &[PathBuf], reports: &Path, root: &Path) -> Result<
     let graded =
         graded.then(|| "grades of the partitions are not merged: `ragcheck judge` grades the whole run".to_owned());
     Ok(MergedRun { folder, evaluated, notes: aside.into_iter().chain(graded).chain(kept).collect() })
+}
+
+/// Number of trials that ran at the same time: those of the whole run, or of its partitions together.
+fn jobs(runs: &[Source]) -> Option<u16> {
+    if let Some(whole) = runs.iter().find(|run| run.plan.partition.is_none()) {
+        return whole.jobs;
+    }
+    let by_partition: BTreeMap<_, _> =
+        runs.iter().map(|run| (run.plan.partition.map(|one| one.number), run.jobs)).collect();
+    let each = by_partition.into_values().map(|jobs| jobs.unwrap_or(DEFAULT_JOBS));
+    Some(each.fold(0, u16::saturating_add))
 }
 
 fn write(trace: &Trace, mut out: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
@@ -184,6 +201,10 @@ struct Source {
     printed: BTreeMap<String, String>,
     /// Mode by its `environment.json`.
     mode: String,
+    /// Number of concurrent trials by the same, if it was given.
+    jobs: Option<u16>,
+    /// When it was made by the same (RFC 3339, UTC).
+    made_at: Option<String>,
 }
 
 impl Source {
@@ -215,7 +236,9 @@ impl Source {
         let environment = files::read(file(trace::ENVIRONMENT)).unwrap_or_default();
         let environment: Value = serde_json::from_slice(&environment).unwrap_or_default();
         let mode = environment["mode"].as_str().unwrap_or("replay").to_owned();
-        Ok(Self { folder: folder.to_owned(), plan, text, passages, later, printed, mode })
+        let jobs = environment["jobs"].as_u64().and_then(|jobs| u16::try_from(jobs).ok());
+        let made_at = environment["written_at"].as_str().map(str::to_owned);
+        Ok(Self { folder: folder.to_owned(), plan, text, passages, later, printed, mode, jobs, made_at })
     }
 
     fn file(&self) -> PathBuf {

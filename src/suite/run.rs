@@ -176,8 +176,9 @@ impl Suite {
         evaluated.write(writing.path()).map_err(unwritten)?;
         let root = &self.loaded().root;
         let point = facts.gather.identity();
-        environment::write(writing.path(), options.mode.as_str(), options.jobs, root, Some(&point))
-            .map_err(unwritten)?;
+        let (mode, jobs) = (options.mode.as_str(), options.jobs);
+        let of_run = environment::Facts { mode, jobs, point: Some(&point), made_at: None };
+        environment::write(writing.path(), root, &of_run).map_err(unwritten)?;
         let ended = opened.budget.reason();
         let part = chosen.chooses_cases() || options.partition.is_some();
         let newest = ended.is_none() && !part && options.failed.is_none();

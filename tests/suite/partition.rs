@@ -59,6 +59,14 @@ fn eight_partitions_merged_are_one_run_byte_for_byte_in_any_order_and_however_of
     assert!(merged.code == 0 || merged.code == 4, "{}\n{}", merged.stdout, merged.stderr);
     let once = only(&project, "merged");
     same(&expected, &project.report(&once));
+    // A point of the history says how many trials ran at once, and when.
+    let environment = |folder: &str| -> serde_json::Value {
+        serde_json::from_str(&project.read(&format!("{folder}/environment.json"))).expect("JSON")
+    };
+    let (of_all, of_merged) = (environment(&whole), environment(&once));
+    let newest = runs.iter().map(|run| environment(run)["written_at"].to_string()).max();
+    assert_eq!((&of_merged["jobs"], &of_merged["point"]), (&(8 * 4).into(), &of_all["point"]));
+    assert_eq!(Some(of_merged["written_at"].to_string()), newest);
     // In another order, with one twice, and with what was merged already.
     runs.reverse();
     runs.extend([runs[3].clone(), once.clone()]);

@@ -79,3 +79,22 @@ fn a_page_of_another_tool_in_the_folder_of_reports_stays_is_named_and_no_list_li
     assert_eq!(project.read("reports/history.html"), "<h1>my history</h1>");
     assert!(!project.read("reports/index.html").contains("history.html"), "the list of runs");
 }
+
+#[cfg(unix)]
+#[test]
+fn the_mask_of_the_shell_holds_for_every_file_of_a_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::shipped();
+    let script = "umask 077 && exec \"$0\" run scenarios/knowledge.yaml --report-dir shared -o junit=shared/j.xml";
+    std::fs::create_dir(project.path("shared")).expect("a folder");
+    let mut shell = std::process::Command::new("sh");
+    let outcome = Outcome::of(shell.args(["-c", script, super::program::program()]).current_dir(project.path("")));
+    assert!(outcome.stdout.contains("report: shared/"), "{}{}", outcome.stdout, outcome.stderr);
+    let latest = std::fs::read_dir(project.path("shared/latest/")).expect("a run");
+    let written = std::fs::read_dir(project.path("shared")).expect("a folder").chain(latest);
+    let open: Vec<_> = written
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_file() && path.metadata().expect("a file").permissions().mode() & 0o077 != 0)
+        .collect();
+    assert!(open.is_empty(), "{open:?}");
+}

@@ -11,6 +11,7 @@ use cap_std::fs::{OpenOptions, Permissions};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Folder of temporary files, relative to the project.
@@ -244,8 +245,18 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Permissions of a new file.
-#[cfg(unix)]
-pub(super) fn usual() -> Permissions {
-    Permissions::from_std(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+/// Permissions of a new file beside `at`, as the mask of the process leaves them.
+pub(super) fn usual(at: &At) -> io::Result<Permissions> {
+    static USUAL: OnceLock<Permissions> = OnceLock::new();
+    if let Some(known) = USUAL.get() {
+        return Ok(known.clone());
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let (probe, file) = new_in(&at.folder(), |at| at.dir.open_with(&at.inside, &options))?;
+    let found = file.metadata().map(|found| found.permissions());
+    drop(file);
+    probe.dir.remove_file(&probe.inside)?;
+    let found = found?;
+    Ok(USUAL.get_or_init(|| found).clone())
 }

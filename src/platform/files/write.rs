@@ -155,7 +155,10 @@ impl Files {
 
 /// Renames a file, with the permissions of the replaced file or the default ones.
 pub(super) fn move_to(from: &At, to: &At) -> io::Result<()> {
-    let permissions = to.dir.metadata(&to.inside).map_or_else(|_| usual(), |present| present.permissions());
+    let permissions = match to.dir.metadata(&to.inside) {
+        Ok(present) => present.permissions(),
+        Err(_) => usual(from)?,
+    };
     from.dir.open(&from.inside)?.set_permissions(permissions)?;
     put(from, to)
 }

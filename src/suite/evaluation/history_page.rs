@@ -24,7 +24,11 @@ pub(super) fn write_beside(reports: &Path, root: &Path, runs: &[RunRow], listed:
     }
     let mut links = links(runs, listed);
     let series = match history::load(&root.join(HISTORY)) {
-        Ok(points) => history::series(&points),
+        Ok(points) => {
+            let (series, left_out) = history::series(&points);
+            links.unread = left_out;
+            series
+        }
         Err(_) if present => return Ok(true),
         Err(why) => {
             links.unread = why.to_string();
