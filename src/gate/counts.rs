@@ -3,8 +3,10 @@
 //! Up to version 1 of `run.json` these were lists of the values alone. A list is still read, in the order of the
 //! members here.
 
+use super::latency::FAULTS;
 use crate::metric::stages::Stage;
 use crate::platform::words;
+use crate::trace::ASKED_NOBODY;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +48,13 @@ pub struct KindCount {
     pub kind: String,
     /// Number of turns.
     pub turns: u64,
+}
+
+impl KindCount {
+    /// Whether the times are those of an agent whose services answer, if one is called.
+    pub(crate) fn is_usual(&self) -> bool {
+        !self.kind.ends_with(FAULTS) && self.kind != ASKED_NOBODY
+    }
 }
 
 /// One point of a curve of turn times.

@@ -53,7 +53,7 @@ pub struct Latency {
 }
 
 /// Suffix of the kind of times for cases that declare a fault.
-const FAULTS: &str = ", declared faults";
+pub(super) const FAULTS: &str = ", declared faults";
 
 /// Largest number of points of a curve.
 const CURVE: usize = 100;

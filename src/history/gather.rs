@@ -154,12 +154,22 @@ fn rates(evaluation: &Evaluation) -> Vec<Rate> {
     measured.map(rate).collect()
 }
 
-/// `None` if recorded and simulated times are mixed: they are never averaged.
+/// Times of the turns in which nothing fails on purpose. `None` if recorded and simulated ones are mixed: they are never
+/// averaged.
 fn times(evaluation: &Evaluation) -> Option<Times> {
-    if evaluation.turn_kinds.windows(2).any(|two| two[0].kind != two[1].kind) {
+    let (mut all, mut rest) = (Vec::new(), evaluation.turn_times_us.as_slice());
+    let mut kinds = BTreeSet::new();
+    for counted in &evaluation.turn_kinds {
+        let (these, later) = rest.split_at_checked(usize::try_from(counted.turns).ok()?)?;
+        rest = later;
+        if counted.is_usual() {
+            kinds.insert(&counted.kind);
+            all.extend_from_slice(these);
+        }
+    }
+    if kinds.len() > 1 {
         return None;
     }
-    let mut all = evaluation.turn_times_us.clone();
     all.sort_unstable();
     let answered = |time: u64| (time != u64::MAX).then_some(time);
     let (p50, p95) = nearest_rank(&all, 0.5).zip(nearest_rank(&all, 0.95))?;
@@ -169,7 +179,7 @@ fn times(evaluation: &Evaluation) -> Option<Times> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::evaluate;
+    use crate::gate::{KindCount, evaluate};
     use crate::metric::sample::{good, plan, story};
 
     fn point(recorded_at: &str, criteria: &str, live: bool) -> Result<Point, NoPoint> {
@@ -220,6 +230,16 @@ mod tests {
         assert_eq!(times_of(&traces).map(|times| times.n), Some(2));
         traces[1].evidence.recorded_from = "openai gpt-5".into();
         assert_eq!(times_of(&traces), None);
+    }
+
+    #[test]
+    fn times_of_declared_faults_are_left_out_and_the_others_kept() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 2);
+        let traces = [good(&plan, 0), good(&plan, 1)];
+        let mut evaluation = evaluate(&plan, traces.into_iter().map(Ok)).expect("judged");
+        let of_kind = |kind: &str| KindCount { kind: kind.to_owned(), turns: 1 };
+        evaluation.turn_kinds = vec![of_kind("recorded"), of_kind("recorded, declared faults")];
+        assert_eq!(times(&evaluation).map(|times| times.n), Some(1));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use super::{POINT_VERSION, Point, RUN_AGAIN};
 use crate::platform::bounds::Bound;
 use crate::platform::{files, secrets};
 use crate::trace::{Seal, seal, sealed};
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -98,6 +99,7 @@ fn read(path: &Path) -> Result<Vec<Line>, HistoryError> {
 /// Appends a point unless the file already has it; returns whether it was added. If trials of an existing point were
 /// re-run, the point is written again with its labels and time: the last line of an id counts.
 pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
+    let _turn = files::turn();
     let known = load(path)?.into_iter().find(|known| known.id == point.id);
     let again = known.map(|Point { at, mut labels, .. }| {
         let news = point.labels.get(RUN_AGAIN).is_some_and(|words| labels.get(RUN_AGAIN) != Some(words));
@@ -126,15 +128,29 @@ pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
 /// # Errors
 /// If a file is missing or cannot be read or written; `path` is then unchanged.
 pub(crate) fn merge(path: &Path, others: &[PathBuf]) -> Result<(usize, usize), HistoryError> {
+    let _turn = files::turn();
     let mut lines = read(path)?;
     let before = lines.len();
-    let mut known: BTreeSet<String> = lines.iter().map(|line| line.point.id.clone()).collect();
+    let mut known: BTreeMap<String, usize> =
+        lines.iter().enumerate().map(|(place, line)| (line.point.id.clone(), place)).collect();
     for other in others {
         if !other.is_file() {
             let error = io::Error::new(io::ErrorKind::NotFound, "there is no such file");
             return Err(HistoryError::File { path: other.clone(), error });
         }
-        lines.extend(read(other)?.into_iter().filter(|line| known.insert(line.point.id.clone())));
+        for line in read(other)? {
+            let was_run_again = |line: &Line| line.point.labels.contains_key(RUN_AGAIN);
+            match known.entry(line.point.id.clone()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(lines.len());
+                    lines.push(line);
+                }
+                Entry::Occupied(place) if was_run_again(&line) && !was_run_again(&lines[*place.get()]) => {
+                    lines[*place.get()] = line;
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
     }
     lines.sort_by(|one, other| (&one.point.at, &one.point.id).cmp(&(&other.point.at, &other.point.id)));
     let file = |error| HistoryError::File { path: path.to_owned(), error };
@@ -164,7 +180,15 @@ mod tests {
         assert_eq!(merge(&file("a"), &[file("b")]).expect("merged"), (3, 1));
         assert_eq!(merge(&file("b"), &[file("c")]).expect("merged"), (3, 1));
         assert_eq!(fs::read(file("a")).expect("a"), fs::read(file("b")).expect("b"));
-        assert_eq!(load(&file("a")).expect("read"), [one, two, three]);
+        assert_eq!(load(&file("a")).expect("read"), [one, two.clone(), three]);
+        // A point whose trials were run again says so, whichever file it is in.
+        let mut again = two.clone();
+        again.labels.insert(RUN_AGAIN.to_owned(), "2 trials, 1 PASS; first draws count".to_owned());
+        append(&file("d"), &again).expect("added");
+        append(&file("e"), &two).expect("added");
+        assert_eq!(merge(&file("e"), &[file("d")]).expect("merged"), (1, 0));
+        assert_eq!(merge(&file("d"), &[file("b")]).expect("merged"), (3, 2));
+        assert!(load(&file("e")).expect("read") == [again.clone()] && load(&file("d")).expect("read")[1] == again);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Merges the runs of partitions (`run --partition`) into the run that one machine would have made: the same plan and the same
 //! traces in plan order, judged anew.
 
-use super::{DEFAULT_JOBS, Unlisted, environment};
+use super::{DEFAULT_JOBS, Mode, Unlisted, environment};
 use crate::history::Gather;
 use crate::plan::{self, Partition, Plan};
 use crate::platform::{files, secrets};
@@ -148,7 +148,7 @@ pub(crate) fn merge(folders: &[PathBuf], reports: &Path, root: &Path) -> Result<
     evaluated.write(writing.path()).map_err(unwritten)?;
     let point = gather.identity();
     let made_at = runs.iter().filter_map(|run| run.made_at.as_deref()).max();
-    let facts = environment::Facts { mode: &first.mode, jobs: jobs(&runs), point: Some(&point), made_at };
+    let facts = environment::Facts { mode: mode(&plan, &runs), jobs: jobs(&runs), point: Some(&point), made_at };
     environment::write(writing.path(), root, &facts).map_err(unwritten)?;
     let newest = plan.part.as_ref().is_none_or(|part| !part.cases);
     let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
@@ -157,6 +157,17 @@ pub(crate) fn merge(folders: &[PathBuf], reports: &Path, root: &Path) -> Result<
     let graded =
         graded.then(|| "grades of the partitions are not merged: `ragcheck judge` grades the whole run".to_owned());
     Ok(MergedRun { folder, evaluated, notes: aside.into_iter().chain(graded).chain(kept).collect() })
+}
+
+/// Mode of the merged run. The sealed plan knows a live one; a replay, which may be removed one day, is one by all its parts.
+fn mode(plan: &Plan, runs: &[Source]) -> &'static str {
+    let replay = Mode::Replay.as_str();
+    match plan.mode {
+        Some(trace::Mode::Live) => Mode::Live.as_str(),
+        Some(trace::Mode::Imported) => "import",
+        _ if runs.iter().all(|run| run.mode.as_deref() == Some(replay)) => replay,
+        _ => Mode::Record.as_str(),
+    }
 }
 
 /// Number of trials that ran at the same time: those of the whole run, or of its partitions together.
@@ -200,7 +211,7 @@ struct Source {
     /// What the agent printed, by trial.
     printed: BTreeMap<String, String>,
     /// Mode by its `environment.json`.
-    mode: String,
+    mode: Option<String>,
     /// Number of concurrent trials by the same, if it was given.
     jobs: Option<u16>,
     /// When it was made by the same (RFC 3339, UTC).
@@ -235,7 +246,7 @@ impl Source {
         }
         let environment = files::read(file(trace::ENVIRONMENT)).unwrap_or_default();
         let environment: Value = serde_json::from_slice(&environment).unwrap_or_default();
-        let mode = environment["mode"].as_str().unwrap_or("replay").to_owned();
+        let mode = environment["mode"].as_str().map(str::to_owned);
         let jobs = environment["jobs"].as_u64().and_then(|jobs| u16::try_from(jobs).ok());
         let made_at = environment["written_at"].as_str().map(str::to_owned);
         Ok(Self { folder: folder.to_owned(), plan, text, passages, later, printed, mode, jobs, made_at })

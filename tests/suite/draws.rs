@@ -177,6 +177,22 @@ fn a_selection_of_what_failed_keeps_its_first_draws_live_and_recorded() {
 }
 
 #[test]
+fn a_partition_that_failed_does_not_pass_by_being_run_again() {
+    for mode in ["live", "record"] {
+        let project = project();
+        project.edit("mine.yaml", "repeat: 30", "repeat: 4");
+        let mut verdicts = Vec::new();
+        for (seed, share) in [(1, 0.0), (2, 1.0)] {
+            let simulator = simulated(&project, seed, share);
+            let parts = ["hash:1/2", "hash:2/2"].map(|part| run(&project, &["--mode", mode, "--partition", part]));
+            drop(simulator);
+            verdicts.push(parts.map(|part| (part.code, part.stdout.contains("first draws count"))));
+        }
+        assert_eq!(verdicts, [[(1, false); 2], [(1, true); 2]], "{mode}");
+    }
+}
+
+#[test]
 fn all_trials_of_a_scenario_in_one_run_are_new_draws_and_say_what_came_before() {
     for mode in ["live", "record"] {
         let project = project();

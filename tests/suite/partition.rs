@@ -73,6 +73,10 @@ fn eight_partitions_merged_are_one_run_byte_for_byte_in_any_order_and_however_of
     merge(&project, &runs, "merged").expect_code(merged.code);
     assert_eq!(only(&project, "merged"), once);
     same(&expected, &project.report(&once));
+    // A run that may have been paid for is not removed as a replay would be.
+    fs::remove_file(project.path(&format!("{}/environment.json", runs[0]))).expect("removed");
+    merge(&project, &runs, "merged").expect_code(merged.code);
+    assert_eq!((&environment(&once)["mode"], &of_merged["mode"]), (&"record".into(), &"replay".into()));
     merge(&project, &[whole], "alone").expect_code(merged.code);
     same(&expected, &project.report(&only(&project, "alone")));
 }

@@ -124,9 +124,8 @@ impl Suite {
                 return Err(SuiteError::Unbounded(unbounded));
             }
         }
-        // All partitions together draw what the whole plan does.
-        let in_part = (options.mode != Mode::Replay).then(|| self.drawn_in_part(options, &plan)).transpose()?;
         let plan = plan.narrowed();
+        let in_part = (options.mode != Mode::Replay).then(|| self.drawn_in_part(options, &plan)).transpose()?;
         if let Some(partition) = options.partition.filter(|_| plan.trials.is_empty()) {
             return Err(SuiteError::EmptyPartition(partition));
         }
