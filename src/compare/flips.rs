@@ -54,7 +54,7 @@ fn share(passes: Passes) -> String {
     format!("{}/{}", passes.passed, passes.trials)
 }
 
-/// Passes of one case on both sides, over the repetitions that both have.
+/// Passes of one case on both sides, over the repetitions that both have; of logs, over all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PairedCase {
     /// `scenario/case`.
@@ -69,16 +69,25 @@ pub struct PairedCase {
     pub b: Passes,
 }
 
+/// Trials of a case that passed, and that ran, under A and under B: in the repetitions that both have, of logs in all.
+fn counted(pair: &Pair<'_>, a: &CaseFigures, b: &CaseFigures) -> ((u64, u64), (u64, u64)) {
+    if pair.logged {
+        return (a.graded(), b.graded());
+    }
+    let paired = a.paired(b, CASES, false);
+    (paired.a, paired.b)
+}
+
 /// Every case that ran on both sides: largest losses first, then largest gains, then in plan order.
 pub(super) fn paired(pairs: &[Pair<'_>]) -> Vec<PairedCase> {
     let mut found = Vec::new();
     for pair in pairs {
         for (a, b) in &pair.rows {
-            let figures = a.paired(b, CASES);
-            if figures.a.1 > 0 && figures.b.1 > 0 {
+            let (of_a, of_b) = counted(pair, a, b);
+            if of_a.1 > 0 && of_b.1 > 0 {
                 let case = format!("{}/{}", pair.scenario, pair.case);
                 let (variant_a, variant_b) = (a.variant.clone(), b.variant.clone());
-                found.push(PairedCase { case, variant_a, variant_b, a: figures.a.into(), b: figures.b.into() });
+                found.push(PairedCase { case, variant_a, variant_b, a: of_a.into(), b: of_b.into() });
             }
         }
     }
@@ -106,10 +115,10 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
     let mut changes: Vec<(f64, Flip)> = Vec::new();
     for pair in pairs {
         for (a, b) in &pair.rows {
-            let paired = a.paired(b, CASES);
-            let ((mut passed_a, mut trials_a), (mut passed_b, mut trials_b)) = (paired.a, paired.b);
+            let (of_a, of_b) = counted(pair, a, b);
+            let ((mut passed_a, mut trials_a), (mut passed_b, mut trials_b)) = (of_a, of_b);
             let all = [a.graded(), b.graded()];
-            let both = ([paired.a, paired.b] != all && trials_a > 0).then_some((paired.a.into(), paired.b.into()));
+            let both = ([of_a, of_b] != all && trials_a > 0).then_some((of_a.into(), of_b.into()));
             // An unpaired repetition counts if it ends a clean record.
             let clean = |case: &CaseFigures| case.passed > 0 && case.passed == case.graded().1;
             if trials_a == 0 || passed_a == passed_b && clean(a) != clean(b) {

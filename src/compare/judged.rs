@@ -9,7 +9,6 @@ use super::{ComparedCriterion, Finding, Scale, Span, TIME_MARGIN, held, rates, s
 use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
 use crate::stats::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels};
-use crate::trace::Mode;
 use crate::trace::text::count;
 use std::collections::BTreeMap;
 
@@ -49,7 +48,9 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
                 counted(measured)
             )),
             Some(other) => {
-                let mut row = rate_row(pairs, measured, trial_seed(seed, &measured.key));
+                // The gate of a log has the name of its file before it.
+                let key = if b.is_logged() { measured.key.rsplit('/').next() } else { None };
+                let mut row = rate_row(pairs, measured, trial_seed(seed, key.unwrap_or(&measured.key)));
                 // A side that no longer requires what it lost takes no loss back.
                 row.row.gated |= other.required && !other.proxy;
                 rows.push(row);
@@ -65,7 +66,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
     let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());
     let pairs = if held::is_held(pairs) { &[] } else { &pairs[..] };
     rows.push(time_row(pairs, timed, notes));
-    let tail = tail::tail(pairs, b.modes().contains(&*Mode::Imported.to_string()));
+    let tail = tail::tail(pairs, b.is_logged());
     rows.push(Tested { row: tail.row(trial_seed(seed, tail::TURN_TIME_P95)), of: Of::Tail(tail) });
     rows
 }

@@ -21,6 +21,7 @@ mod inputs;
 mod judged;
 mod pairing;
 mod rates;
+mod repetitions;
 #[cfg(test)]
 pub(crate) mod sample;
 mod sentences;
@@ -223,6 +224,12 @@ fn side(summary: &Summary) -> Side {
 /// The first eight bytes of SHA-256 over both sides' figures, whichever is named first.
 fn seed(a: &Summary, b: &Summary) -> u64 {
     let figures = |side: &Summary| {
+        if side.is_logged() {
+            // A log's scenario has the name of its file, and its repetitions the order of its lines.
+            let mut cases: Vec<_> = side.cases.iter().map(|case| (&case.case, case.trials, case.passed)).collect();
+            cases.sort();
+            return serde_json::to_vec(&cases).unwrap_or_default();
+        }
         // What is drawn is of rates: a baseline that kept no tokens and times is drawn alike.
         let mut rates: Vec<CaseFigures> =
             side.cases.iter().map(|case| CaseFigures { usage: None, ..case.clone() }).collect();

@@ -5,7 +5,6 @@
 
 use super::summary::{CaseFigures, Setting, Summary};
 use crate::platform::distinct;
-use crate::trace::Mode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr;
 
@@ -16,6 +15,8 @@ pub(super) struct Pair<'s> {
     pub case: &'s str,
     /// Its figures under A and under B, one row per pair of variants.
     pub rows: Vec<(&'s CaseFigures, &'s CaseFigures)>,
+    /// Whether they are of logs, whose repetitions have no partner of the same number.
+    pub logged: bool,
 }
 
 /// All pairs, and everything unpaired.
@@ -36,6 +37,7 @@ pub(super) struct Pairing<'s> {
 /// Pairs the cases of two sides.
 pub(super) fn pair<'s>(a: &'s Summary, b: &'s Summary) -> Pairing<'s> {
     let mut pairing = Pairing::default();
+    let logged = a.is_logged();
     for scenario in distinct(a.cases.iter().chain(&b.cases).map(|case| case.scenario.as_str())) {
         let (ours, theirs) = (by_case(a, scenario), by_case(b, scenario));
         let name = |case: &&str| format!("{scenario}/{case}");
@@ -68,7 +70,7 @@ pub(super) fn pair<'s>(a: &'s Summary, b: &'s Summary) -> Pairing<'s> {
             pairing.only_a.extend(alone(ours));
             pairing.only_b.extend(alone(theirs));
             if !rows.is_empty() {
-                pairing.pairs.push(Pair { scenario, case, rows });
+                pairing.pairs.push(Pair { scenario, case, rows, logged });
             }
         }
     }
@@ -107,8 +109,7 @@ fn matched<'s>(a: &[(&str, Vec<&'s CaseFigures>)], b: &[(&str, Vec<&'s CaseFigur
 pub(super) fn one_log_each(a: &Summary, b: &Summary) -> Option<Summary> {
     let only = |side: &Summary| {
         let mut names = side.cases.iter().map(|case| case.scenario.as_str()).collect::<BTreeSet<_>>().into_iter();
-        let is_imported = side.modes().iter().all(|mode| *mode == Mode::Imported.to_string());
-        names.next().filter(|_| is_imported && names.next().is_none()).map(str::to_owned)
+        names.next().filter(|_| side.is_logged() && names.next().is_none()).map(str::to_owned)
     };
     let (name, other) = (only(a)?, only(b)?);
     let has = |asked: &CaseFigures| b.cases.iter().any(|one| (&one.case, &one.text) == (&asked.case, &asked.text));

@@ -271,7 +271,7 @@ pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<St
         let mut cases = Vec::new();
         let mut repetitions = 0;
         for pair in &pairing.pairs {
-            let unpaired = pair.rows.iter().map(|(a, b)| a.paired(b, CASES).unpaired);
+            let unpaired = pair.rows.iter().map(|(a, b)| a.paired(b, CASES, pair.logged).unpaired);
             let number: u64 = unpaired.map(|(ours, theirs)| [ours, theirs][of]).sum();
             repetitions += number;
             if number > 0 {
@@ -281,8 +281,9 @@ pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<St
         if repetitions > 0 {
             let number = count(repetitions, "repetition", "repetitions");
             let are = if repetitions == 1 { "is" } else { "are" };
+            let by = if a.is_logged() { ", drawn by chance" } else { "" };
             notes.push(format!(
-                "{number} of {side} without a partner in {other} {are} not compared: {}",
+                "{number} of {side} without a partner in {other} {are} not compared{by}: {}",
                 listed(&cases, NAMED)
             ));
         }

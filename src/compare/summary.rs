@@ -6,7 +6,7 @@
 use super::usage::Usage;
 use super::{CompareError, Counts, RepetitionCounts};
 use crate::settings::Enforcement;
-use crate::trace::{self, is_zero};
+use crate::trace::{self, Mode, is_zero};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -200,19 +200,6 @@ pub(crate) struct TrialOutcome {
     pub why: String,
 }
 
-/// Successes and units of one criterion on both sides, over the repetitions that both have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Paired {
-    /// Successes and units under A.
-    pub a: (u64, u64),
-    /// Successes and units under B.
-    pub b: (u64, u64),
-    /// Repetitions that both have.
-    pub repetitions: u64,
-    /// Repetitions that only A has, and that only B has.
-    pub unpaired: (u64, u64),
-}
-
 impl CaseFigures {
     /// Trials that passed, and trials of which it is known.
     pub(crate) fn graded(&self) -> (u64, u64) {
@@ -228,42 +215,6 @@ impl CaseFigures {
     /// Whether the times of its queries were recorded, as far as is known.
     pub(super) fn is_timed(&self) -> bool {
         self.usage.as_ref().is_none_or(Usage::is_timed)
-    }
-
-    /// Times of the turns of this case under A and of `other` under B, over the repetitions that both have; of all where a
-    /// side does not say which is of which. `None` if a side did not keep them.
-    pub(super) fn paired_times(&self, other: &Self) -> Option<(Vec<u64>, Vec<u64>)> {
-        if self.times.is_empty() || other.times.is_empty() {
-            let (ours, theirs) = self.usage.as_ref().zip(other.usage.as_ref())?;
-            return Some((ours.turns_us.clone(), theirs.turns_us.clone()));
-        }
-        let common = |one: &Self, beside: &Self| {
-            let both = one.times.iter().filter(|(number, _)| beside.times.contains_key(number));
-            both.flat_map(|(_, times)| times.iter().copied()).collect()
-        };
-        Some((common(self, other), common(other, self)))
-    }
-
-    /// This case under A beside `other` under B.
-    pub(super) fn paired(&self, other: &Self, key: &str) -> Paired {
-        let by_number = |figures: &Self| -> BTreeMap<u32, (u64, u64)> {
-            let rows = figures.repetitions.get(key).map(Vec::as_slice).unwrap_or_default();
-            rows.iter().filter(|one| one.n > 0).map(|one| (one.repetition, (one.successes, one.n))).collect()
-        };
-        let (ours, mut theirs) = (by_number(self), by_number(other));
-        let mut paired = Paired::default();
-        for (number, one) in ours {
-            match theirs.remove(&number) {
-                Some(other) => {
-                    paired.repetitions += 1;
-                    paired.a = (paired.a.0 + one.0, paired.a.1 + one.1);
-                    paired.b = (paired.b.0 + other.0, paired.b.1 + other.1);
-                }
-                None => paired.unpaired.0 += 1,
-            }
-        }
-        paired.unpaired.1 = theirs.len() as u64;
-        paired
     }
 }
 
@@ -331,6 +282,11 @@ impl Summary {
     /// All modes of its trials: one, or none when nothing could be run.
     pub(crate) fn modes(&self) -> BTreeSet<&str> {
         self.settings.iter().flat_map(|setting| setting.modes.iter().map(String::as_str)).collect()
+    }
+
+    /// Whether it is of logs: its repetitions have the order of their lines as numbers.
+    pub(super) fn is_logged(&self) -> bool {
+        self.modes().contains(&*Mode::Imported.to_string())
     }
 
     /// Whether it has a scenario of that name.

@@ -44,7 +44,7 @@ pub(super) fn tail(pairs: &[Pair<'_>], logged: bool) -> Tail {
     let mut found = Tail { logged, ..Tail::default() };
     for pair in pairs {
         let run: Vec<_> = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0).collect();
-        let kept: Option<Vec<Times>> = run.iter().map(|(a, b)| a.paired_times(b)).collect();
+        let kept: Option<Vec<Times>> = run.iter().map(|(a, b)| a.paired_times(b, pair.logged)).collect();
         let Some(kept) = kept else {
             found.not_kept = true;
             continue;

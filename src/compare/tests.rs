@@ -2,6 +2,8 @@
 
 use super::sample::summary;
 use super::*;
+use rand::seq::SliceRandom as _;
+use rand::{SeedableRng as _, rngs::ChaCha8Rng};
 
 fn cases(passed: &[u64], trials: u64) -> Vec<(String, u64, u64)> {
     passed.iter().enumerate().map(|(index, passed)| (format!("c{index:02}"), *passed, trials)).collect()
@@ -172,6 +174,47 @@ fn two_logs_are_compared_by_their_messages_though_their_files_have_other_names()
     let mut replayed = log("tuesday");
     replayed.settings[0].modes = ["REPLAYED".to_owned()].into();
     assert!(compare(&log("monday"), &replayed, 0.0).is_err());
+}
+
+#[test]
+fn neither_the_order_of_the_lines_of_logs_nor_the_names_of_their_files_change_a_figure() {
+    let log = |name: &str, most: u64, order: u64| {
+        let names: Vec<String> = (0..24).map(|case| format!("c{case}")).collect();
+        let sizes = |case: u64| 1 + (case * 7 + most) % most;
+        let rows: Vec<_> =
+            (0..).zip(&names).map(|(case, name)| (name.as_str(), sizes(case) / 2, sizes(case))).collect();
+        let mut side = summary(name, &rows);
+        side.settings[0].modes = ["IMPORTED".to_owned()].into();
+        name.clone_into(&mut side.settings[0].scenario);
+        let mut dice = ChaCha8Rng::seed_from_u64(order);
+        for (place, case) in (0..).zip(&mut side.cases) {
+            name.clone_into(&mut case.scenario);
+            case.times = (1..).zip((0..case.trials).map(|one| vec![1_000_000 + one * 70_000 + place * most])).collect();
+            if order == 0 {
+                continue;
+            }
+            let rows = case.repetitions.get_mut(CASES).expect("rows");
+            rows.shuffle(&mut dice);
+            (1..).zip(rows).for_each(|(number, row)| row.repetition = number);
+            let mut times: Vec<Vec<u64>> = case.times.values().cloned().collect();
+            times.shuffle(&mut dice);
+            case.times = (1..).zip(times).collect();
+        }
+        if order > 0 {
+            side.cases.shuffle(&mut dice);
+        }
+        side
+    };
+    let rows = |a: &Summary, b: &Summary| {
+        let rows = compare(a, b, 0.0).expect("comparable").rows.into_iter();
+        rows.map(|row| (row.key, row.finding, row.p, row.interval, row.sentence)).collect::<Vec<_>>()
+    };
+    let told = rows(&log("monday", 4, 0), &log("tuesday", 9, 0));
+    assert!(told.len() == 3 && told.iter().all(|row| row.2.is_some()), "a test of nothing: {told:?}");
+    for order in 1..20 {
+        assert_eq!(rows(&log("monday", 4, order), &log("tuesday", 9, order)), told, "{order}");
+        assert_eq!(rows(&log("a", 4, order), &log("b", 9, 0)), told, "{order}, other names");
+    }
 }
 
 #[test]

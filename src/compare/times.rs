@@ -28,7 +28,7 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for pair in pairs {
         let run = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0 && a.is_timed() && b.is_timed());
-        let medians: Vec<(u64, u64)> = run.filter_map(|(a, b)| medians_of(a, b)).collect();
+        let medians: Vec<(u64, u64)> = run.filter_map(|(a, b)| medians_of(a, b, pair.logged)).collect();
         if medians.is_empty() {
             continue;
         }
@@ -52,15 +52,15 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     found
 }
 
-/// The median times of a case under A and under B, over the repetitions that both have, in microseconds, `u64::MAX` for that
+/// The median times of a case under A and under B, over the repetitions that are compared, in microseconds, `u64::MAX` for that
 /// of a turn without an answer; `None` where they have none in common, or one did not record them.
-fn medians_of(a: &CaseFigures, b: &CaseFigures) -> Option<(u64, u64)> {
+fn medians_of(a: &CaseFigures, b: &CaseFigures, logged: bool) -> Option<(u64, u64)> {
     if a.times.is_empty() || b.times.is_empty() {
         let has_times = |one: &CaseFigures| one.usage.as_ref().is_some_and(|usage| !usage.turns_us.is_empty());
         let of = |one: &CaseFigures| one.turn_us.or_else(|| has_times(one).then_some(u64::MAX));
         return of(a).zip(of(b));
     }
-    let (mut ours, mut theirs) = a.paired_times(b)?;
+    let (mut ours, mut theirs) = a.paired_times(b, logged)?;
     let of = |times: &mut [u64]| {
         times.sort_unstable();
         quantile::median(times)
