@@ -123,6 +123,7 @@ impl CriterionSums<'_> {
     pub(super) fn result(&mut self, plan: &Plan, metric: &Metric, passes: u32) -> CriterionResult {
         let standing = self.take_passes(passes);
         self.tally.times.sort_unstable();
+        self.tally.close_sessions();
         let tally = &self.tally;
         let written = self.written;
         let excluded = tally.excluded(plan, &written.id);

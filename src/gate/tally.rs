@@ -49,8 +49,10 @@ pub(super) struct Tally {
     pub why_no_units: Option<WhyNoUnits>,
     /// Where the units come from.
     pub sources: Sources,
-    /// Good units by trial: the independent clusters when these cases run again.
+    /// Good units by trial, of imported ones by session: the independent clusters when these cases run again.
     pub clusters: Clusters,
+    /// Good units and units of sessions of which more trials may come.
+    sessions: BTreeMap<String, (u64, u64)>,
     /// Behaviour hashes of the trials: see [`super::behaviour`].
     pub behaviours: BTreeSet<u64>,
     /// Number of trials with units that were re-run, and how many of them passed when last run.
@@ -113,10 +115,23 @@ impl Tally {
         let n = units.len() as u64;
         (self.successes, self.n) = (self.successes + successes, self.n + n);
         let good = if target.is_ceiling() { n - successes } else { successes };
-        self.clusters.add(good, n);
+        match &evidence.session {
+            Some(session) => {
+                let sum = self.sessions.entry(session.clone()).or_default();
+                *sum = (sum.0 + good, sum.1 + n);
+            }
+            None => self.clusters.add(good, n),
+        }
         self.by_case.entry(case).or_default().add(good, n);
         let sum = self.by_variant.entry(trial.lane.variant.clone()).or_default();
         *sum = (sum.0 + successes, sum.1 + n);
+    }
+
+    /// Makes each session a cluster, after the last trial.
+    pub(super) fn close_sessions(&mut self) {
+        for (good, n) in std::mem::take(&mut self.sessions).into_values() {
+            self.clusters.add(good, n);
+        }
     }
 
     /// Counts trials whose agents are out of the metric's scope.
@@ -138,6 +153,7 @@ impl Tally {
         self.run_again = (self.run_again.0 + other.run_again.0, self.run_again.1 + other.run_again.1);
         self.clusters.absorb(&other.clusters);
         self.behaviours.extend(&other.behaviours);
+        add_sums(&mut self.sessions, &other.sessions);
         add_sums(&mut self.by_variant, &other.by_variant);
         for (case, clusters) in &other.by_case {
             self.by_case.entry(*case).or_default().absorb(clusters);

@@ -38,6 +38,9 @@ pub struct Evidence {
     /// When it was recorded (RFC 3339, UTC); `None` in a live run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_at: Option<String>,
+    /// Digest of the session that it is a part of, where other imported conversations are of the same: they count as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The requested model.
     pub model: String,
     /// Hash of the knowledge that the trial searched.

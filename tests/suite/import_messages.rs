@@ -64,6 +64,34 @@ fn below_the_number_that_a_criterion_needs_the_import_says_so_and_how_many() {
 }
 
 #[test]
+fn turns_of_one_session_count_together_as_one_conversation() {
+    let project = Project::starter();
+    let log = |session: &dyn Fn(usize) -> Value| -> Vec<Value> {
+        let row = |place: usize| {
+            let question = json!({"role": "user", "content": format!("question {place}")});
+            // One session has all failures.
+            let answer = json!({"role": "assistant", "content": "a"});
+            let messages = if place < 3 { json!([question]) } else { json!([question, answer]) };
+            json!({"id": place, "session_id": session(place), "messages": messages})
+        };
+        (0..200).map(row).collect()
+    };
+    let apart = import(&project, &log(&|place| json!(place)), &[]);
+    apart.expect_code(0);
+    assert!(!apart.stderr.contains("session"), "{}", apart.stderr);
+    let together = import(&project, &log(&|place| json!(place / 20)), &[]);
+    together.expect_code(1);
+    let remark = "200 conversations are parts of 10 sessions: the parts of one are not independent, and count together as one \
+                  conversation";
+    assert!(together.stderr.contains(remark), "{}", together.stderr);
+    let answers = &project.latest("run.json")["criteria"][0];
+    assert_eq!(
+        (&answers["verdict"], &answers["clusters"], &answers["n"]),
+        (&json!("INCONCLUSIVE"), &json!(10), &json!(200))
+    );
+}
+
+#[test]
 fn an_answer_after_a_search_that_is_marked_as_failed_is_looked_up_as_after_one_that_says_so() {
     let project = Project::starter();
     project.write(

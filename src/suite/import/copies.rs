@@ -8,6 +8,7 @@ use super::error::ConversationError;
 use super::record::Record;
 use super::shape;
 use crate::trace::normalise::same_question;
+use crate::trace::text::plural;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -65,6 +66,26 @@ pub(super) fn input(record: &Record) -> Option<String> {
     }
     let text = serde_json::to_string(&said).ok().filter(|_| !said.is_empty())?;
     Some(hex::encode(&Sha256::digest(text)[..8]))
+}
+
+/// Leaves each record the digest of its session if another one has the same; returns a remark on how many have one.
+pub(super) fn keep_shared_sessions(records: &mut [Record]) -> Option<String> {
+    let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
+    for session in records.iter().filter_map(|record| record.session.clone()) {
+        *sizes.entry(session).or_default() += 1;
+    }
+    sizes.retain(|_, size| *size > 1);
+    for record in records {
+        let session = record.session.take().filter(|session| sizes.contains_key(session));
+        record.session = session.map(|session| hex::encode(&Sha256::digest(session)[..8]));
+    }
+    let (traces, sessions) = (sizes.values().sum(), sizes.len());
+    (sessions > 0).then(|| {
+        let (of, each) = (plural(traces, "conversation"), plural(sessions, "session"));
+        format!(
+            "{of} are parts of {each}: the parts of one are not independent, and count together as one conversation"
+        )
+    })
 }
 
 /// Groups cases that are linked by conversations with equal inputs; returns the group of each case. `inputs` pairs a

@@ -1,6 +1,6 @@
 //! Builds a plan and traces from conversations: one case per task, one repetition per conversation.
 
-use super::copies::{drop_copies, input, shared};
+use super::copies::{drop_copies, input, keep_shared_sessions, shared};
 use super::error::TraceMistake;
 use super::record::{Record, Told};
 use super::{Aside, ImportError, Imported, conversation, matching, published};
@@ -40,6 +40,7 @@ pub(super) fn imported(
     }
     let are_timed = published::are_timed(records.iter().filter_map(|record| record.published.as_deref()));
     let copies = drop_copies(&mut records);
+    let in_sessions = keep_shared_sessions(&mut records);
     let copied: BTreeSet<usize> = copies.iter().map(|(_, first)| *first).collect();
     let dropped: BTreeSet<usize> = copies.iter().map(|(copy, _)| *copy).collect();
     // Positions in the file, without duplicates.
@@ -56,7 +57,9 @@ pub(super) fn imported(
     }
     let of: Vec<(usize, Option<String>)> =
         placed.iter().zip(inputs).map(|((case, _), input)| (known[case.as_str()], input)).collect();
-    let alike = shared(cases.len(), &of);
+    // Cases of one session are no independent evidence about unseen ones either.
+    let sessions = of.iter().zip(&records).map(|((case, _), record)| (*case, record.session.clone()));
+    let alike = shared(cases.len(), &of.iter().cloned().chain(sessions).collect::<Vec<_>>());
     let mut own: BTreeMap<usize, (Vec<Turn>, Option<Expectation>)> = BTreeMap::new();
     for ((case, _), record) in of.iter().zip(&mut records) {
         own.extend(record.case.take().map(|own| (*case, own)));
@@ -147,7 +150,7 @@ pub(super) fn imported(
         rewards,
         ..Plan::default()
     };
-    let remarks = matching::remark(&unnamed).into_iter().chain(ungraded).collect();
+    let remarks = in_sessions.into_iter().chain(matching::remark(&unnamed)).chain(ungraded).collect();
     Ok(Imported { plan, traces, passages, earlier, ignored, copies, remarks, aside: Aside::default() })
 }
 
@@ -208,7 +211,8 @@ fn trace(
         }
     };
     let recorded_at = record.published.as_ref().and_then(|one| one.recorded_at.clone());
-    let evidence = Evidence { recorded_at, ..Evidence::new(Mode::Imported, file.to_owned(), &model) };
+    let evidence =
+        Evidence { recorded_at, session: record.session, ..Evidence::new(Mode::Imported, file.to_owned(), &model) };
     let mut searched: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
     for passage in &told.passages {
         searched.entry(&passage.base).or_default().insert(passage.id.clone(), passage.name().to_owned());

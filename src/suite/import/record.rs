@@ -31,6 +31,8 @@ pub(super) struct Record {
     pub offered: Option<Vec<String>>,
     /// Id in the log.
     pub id: Option<String>,
+    /// The session that it is a part of, if its source says so.
+    pub session: Option<String>,
     /// Times of the conversation and of its messages, as written.
     pub times: Vec<String>,
     /// Events that its source tells directly, instead of by its messages.
@@ -145,6 +147,8 @@ fn reply_beside(messages: &[Value], record: &Record, object: &Map<String, Value>
 const BESIDE: &[&str] = &["task_id", "trial", "reward", "model", "tools", "mapping", "roles"];
 /// Names of the conversation id in logs.
 pub(super) const IDS: &[&str] = &["id", "conversation_id", "session_id", "thread_id"];
+/// Those that several conversations of one user may share, the widest first.
+const SESSIONS: [&str; 3] = ["session_id", "thread_id", "conversation_id"];
 /// Names of times of conversations and messages in logs.
 const TIMES: &[&str] = &["created_at", "created", "timestamp", "time", "started_at", "ended_at", "updated_at"];
 
@@ -191,6 +195,7 @@ impl Record {
             ignored: Vec::new(),
             offered: None,
             id: None,
+            session: None,
             times: Vec::new(),
             told: None,
             case: None,
@@ -208,7 +213,10 @@ fn record(item: Value, mapping: &Mapping) -> Record {
             let given = given.or_else(|| exchanged(&mut object));
             let read = |key: &&String| [BESIDE, IDS, TIMES].iter().any(|names| names.contains(&key.as_str()));
             record.ignored = object.keys().filter(|key| !read(key)).cloned().collect();
-            record.id = IDS.iter().filter_map(|name| object.get(*name)).find(|id| !id.is_null()).map(Value::to_string);
+            let first = |names: &[&str]| {
+                names.iter().filter_map(|name| object.get(*name)).find(|id| !id.is_null()).map(Value::to_string)
+            };
+            (record.id, record.session) = (first(IDS), first(&SESSIONS));
             record.times = times(&object).collect();
             record.messages = match (beside(&object, &mut record), given) {
                 (Err(mistake), _) => Err(mistake),

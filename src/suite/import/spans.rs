@@ -57,6 +57,7 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
         let turns = spans::turns(&story);
         let mut record = Record::of(Ok(Vec::new()));
         (record.task, record.id) = (story.task.clone(), Some(story.trace.clone()));
+        record.session.clone_from(&story.session);
         let reward = story.reward.as_ref().map(|reward| grade(REWARD, reward)).transpose();
         let contradiction = story.contradiction.clone().map_or(Ok(()), |why| Err(ConversationError::Source(why)));
         match told(&story, &turns, absent.clone(), known).and_then(|told| contradiction.and(Ok((told, reward?)))) {

@@ -17,6 +17,8 @@ use std::fmt;
 const MOST_ANCESTORS: usize = 1_000;
 /// Why completions end, by all services, if they end with a call.
 const CALLING: [&str; 4] = ["toolcalls", "toolcall", "tooluse", "functioncall"];
+/// Attributes with the id of a session, of OpenTelemetry, OpenInference and Langfuse.
+const SESSIONS: [&str; 3] = ["session.id", "langfuse.session.id", "gen_ai.conversation.id"];
 /// Characters of one line about an operation.
 const LONGEST_LINE: usize = 1_000;
 
@@ -42,6 +44,8 @@ pub(crate) struct Story {
     /// Attributes of all spans that say which task, trial and grade the trace belongs to.
     pub(crate) task: Option<String>,
     pub(crate) reward: Option<Value>,
+    /// The session that the trace is a part of.
+    pub(crate) session: Option<String>,
     /// How two spans contradict each other about one of them.
     pub(crate) contradiction: Option<String>,
 }
@@ -207,6 +211,8 @@ impl Story {
             let why = || format!("`{name}` is {one} in a span and {other} in another");
             self.contradiction.get_or_insert_with(why);
         };
+        let session = || SESSIONS.iter().find_map(|name| span.attributes.get(*name)).map(super::messages::plain);
+        self.session = self.session.take().or_else(session).filter(|session| !session.is_empty());
         if let Some(task) = span.attributes.get(TASK).map(super::messages::plain) {
             match &self.task {
                 Some(known) if *known != task => contradicts(TASK, &quote(known, 60), &quote(&task, 60)),
