@@ -30,17 +30,6 @@ pub(crate) enum MergeError {
     /// A file was edited after the run, so its traces are no evidence.
     #[error("{}: edited after the run, or made by a build without digests: run the partition again", .0.display())]
     Edited(PathBuf),
-    /// Passages that traces name are missing, so the merged run would lack them.
-    #[error(
-        "{}: lacks {} that its traces name, so nothing was written: fetch the whole folder, or run the partition again; after a \
-         run with `--limit found-passages-size`, merge with the same", file.display(), plural(*number, "passage")
-    )]
-    Lacks {
-        /// The file.
-        file: PathBuf,
-        /// Number of passages.
-        number: usize,
-    },
     /// Two runs are of different plans.
     #[error(
         "{} and {} are no partitions of one run:\n  {}\nrun all partitions from one commit, with the same options",
@@ -308,7 +297,8 @@ fn lines(runs: &[Source], plan: &Plan) -> Result<BTreeMap<String, Line>, MergeEr
             }
         }
         if !lacking.is_empty() {
-            return Err(MergeError::Lacks { file: source.folder.join(trace::PASSAGES), number: lacking.len() });
+            let (file, number) = (source.folder.join(trace::PASSAGES), lacking.len());
+            return Err(ScoreError::Lacks { file, number }.into());
         }
     }
     Ok(lines)

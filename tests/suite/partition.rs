@@ -156,6 +156,9 @@ fn edited_traces_are_no_evidence_and_a_folder_that_is_no_run_is_named() {
         let merged = merge(&project, &runs, "merged");
         let words = format!("passages.jsonl: lacks {number} passages that its traces name, so nothing was written");
         assert_eq!(merged.stderr.contains(&words), number > 0, "{}", merged.stderr);
+        let scored = project.run(&["score", &runs[1]]);
+        let is_cut_off = number > 0 && file.exists();
+        assert_eq!((scored.code == 2, scored.stderr.contains(&words)), (is_cut_off, is_cut_off), "{}", scored.stderr);
         assert_eq!((merged.code == 2, project.path("merged").exists()), (number > 0, number == 0), "{}", merged.stderr);
     }
     let none = merge(&project, &["scenarios".to_owned()], "merged");

@@ -8,7 +8,9 @@ use crate::gate::{EvaluationError, Examiner};
 use crate::plan::{PLAN_VERSION, Plan};
 use crate::platform::files;
 use crate::report::Room;
+use crate::trace::text::plural;
 use crate::trace::{self, GradeError, Grades, NamedPassage, Passages, PassagesError, Seal, Trace, TraceError};
+use std::collections::BTreeSet;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +39,17 @@ pub enum ScoreError {
     /// The passages cannot be used.
     #[error(transparent)]
     Passages(#[from] PassagesError),
+    /// Passages that traces name are missing, so what is judged by them would be judged by less.
+    #[error(
+        "{}: lacks {} that its traces name, so nothing was written: fetch the whole folder, or run it again; after a run with \
+         `--limit found-passages-size`, use the same limit here", file.display(), plural(*number, "passage")
+    )]
+    Lacks {
+        /// The file.
+        file: PathBuf,
+        /// Number of passages.
+        number: usize,
+    },
     /// The slices of the run cannot be put together.
     #[error(transparent)]
     Slices(#[from] SlicesError),
@@ -96,7 +109,15 @@ pub(super) fn begin<'p>(folder: &Path, plan: &'p Arc<Plan>, grades: Grades) -> R
 }
 
 /// Adds what a run folder shows beside its traces.
+///
+/// # Errors
+/// If passages are missing, or its requirements cannot be read.
 pub(super) fn finished(folder: &Path, mut evaluated: EvaluatedRun, edits: Edits) -> Result<EvaluatedRun, ScoreError> {
+    let file = folder.join(trace::PASSAGES);
+    // Older builds wrote no such file: then the beginnings of the passages are all that is known.
+    if !edits.lacking.is_empty() && file.exists() {
+        return Err(ScoreError::Lacks { file, number: edits.lacking.len() });
+    }
     evaluated.evaluation.evidence.extend(edits.sentences());
     let (file, plan) = (folder.join(trace::TRACES), evaluated.plan().id.clone());
     requirement_states::apply(folder, &plan, &mut evaluated.evaluation)
@@ -104,12 +125,14 @@ pub(super) fn finished(folder: &Path, mut evaluated: EvaluatedRun, edits: Edits)
     Ok(evaluated)
 }
 
-/// Files of a run folder that were edited by hand.
+/// Files of a run folder that were edited by hand, and passages that were cut off.
 #[derive(Default)]
 pub(super) struct Edits {
     files: Vec<&'static str>,
     /// Ids of trials.
     traces: Vec<String>,
+    /// Names of the passages that traces name and the folder lacks.
+    lacking: BTreeSet<String>,
 }
 
 impl Edits {
@@ -199,6 +222,8 @@ pub(super) struct ExaminedLine {
     /// The trace, if it is still needed.
     pub(super) trace: Option<Trace>,
     pub(super) found: Vec<Arc<NamedPassage>>,
+    /// Names of the passages that it found and the run folder lacks.
+    pub(super) lacking: Vec<String>,
     pub(super) examined: ExaminedTrace,
     /// Trial id of a line that was edited by hand.
     pub(super) edited: Option<String>,
@@ -212,6 +237,7 @@ impl ExaminedLine {
         folder: &Path,
     ) -> Result<(), ScoreError> {
         edits.traces.extend(self.edited);
+        edits.lacking.extend(self.lacking);
         let added = evaluator.add(self.trace.as_ref(), &self.found, self.examined);
         added.map_err(|error| ScoreError::Evaluation { file: folder.join(trace::TRACES), error })
     }
@@ -226,10 +252,10 @@ fn read_line(
 ) -> Result<ExaminedLine, ScoreError> {
     let (trace, edited) = parsed(file, line)?;
     let edited = edited.then(|| trace.trial.clone());
-    let found = passages.of(&trace);
+    let (found, lacking) = (passages.of(&trace), passages.lacks(&trace).cloned().collect());
     let examined = ExaminedTrace::read(examiner, &trace, &found, room);
     let is_done = room.zip(examined.verdict()).is_some_and(|(room, verdict)| room.is_full(verdict));
-    Ok(ExaminedLine { trace: (!is_done).then_some(trace), found, examined, edited })
+    Ok(ExaminedLine { trace: (!is_done).then_some(trace), found, lacking, examined, edited })
 }
 
 /// The trace of a line, and whether it was edited by hand.

@@ -263,11 +263,12 @@ fn restored(
     let edited = edited.then(|| id.clone());
     if room.is_some_and(|room| room.is_full(verdict) && room.is_unsearchable(verdict)) {
         let examined = ExaminedTrace::restored(examined, None);
-        return Ok(Some(ExaminedLine { trace: None, found: Vec::new(), examined, edited }));
+        return Ok(Some(ExaminedLine { trace: None, found: Vec::new(), lacking: Vec::new(), examined, edited }));
     }
     let Some(trace) = traces.at(start, length)?.filter(|trace| trace.trial == *id) else { return Ok(None) };
     let (found, examined) = (passages.of(&trace), ExaminedTrace::restored(examined, Some(&trace)));
-    Ok(Some(ExaminedLine { trace: Some(trace), found, examined, edited }))
+    let lacking = passages.lacks(&trace).cloned().collect();
+    Ok(Some(ExaminedLine { trace: Some(trace), found, lacking, examined, edited }))
 }
 
 /// The traces of a run folder, read one by one from any thread.
