@@ -96,7 +96,9 @@ fn read_ratings(root: &Path, named: &str) -> Result<BTreeMap<String, bool>, Prob
     let path = root.join(named);
     let text = files::read_text_within(&path, Bound::RatingsSize)
         .map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
-    scenario::ratings::counted(&text, named).map_err(Problem::Diagnostics)
+    let (ratings, unrated) = scenario::ratings::counted(&text, named).map_err(Problem::Diagnostics)?;
+    unrated.iter().for_each(|note| remark(&format!("{named}: {}", note.message)));
+    Ok(ratings)
 }
 
 fn read_agreement(path: &Path) -> Result<MeasuredAgreement, Problem> {

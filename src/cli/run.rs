@@ -3,6 +3,7 @@
 use super::arguments::{Arguments, Command, Detail, FailOn, ReportFile, Run};
 use super::base_commit::base_commit;
 use super::compare::{self, Side};
+use super::decidable::unknown_ratings;
 use super::exit::Exit;
 use super::history;
 use super::mcp_server::charged_by;
@@ -279,6 +280,18 @@ pub(super) fn carry_out(
     let done = done?;
     forget_exit(&done.folder)?;
     done.notes.iter().for_each(|note| output::remark(note));
+    if let Some(note) = &suite.loaded().unrated {
+        output::remark(&format!("note: {}: {}", note.file, note.message));
+    }
+    let plan = done.evaluated.plan();
+    // A part has no trials for the ratings of the rest.
+    if let Some(note) = unknown_ratings(suite.loaded(), plan)
+        && suite.loaded().paths.is_empty()
+        && plan.part.is_none()
+        && plan.partition.is_none()
+    {
+        output::remark(&format!("note: {}", note.message));
+    }
     if !options.for_comparison {
         show(&done, options, format, typed);
     }

@@ -46,6 +46,8 @@ pub struct Loaded {
     pub criteria_file: String,
     /// Human ratings by trial id, when the project names a file.
     pub ratings: Option<BTreeMap<String, bool>>,
+    /// A note on trials of that file that are not rated.
+    pub unrated: Option<Diagnostic>,
     /// Measured agreement of grades with people, when the project names a file.
     pub agreement: Option<MeasuredAgreement>,
 }
@@ -347,7 +349,9 @@ impl<'a> Work<'a> {
         }));
         self.same_names(&loaded);
         self.many_excluded(&loaded, &found_criteria, &criteria_file);
-        let ratings = self.ratings(&project, &project_text);
+        let (ratings, unrated) = self.ratings(&project, &project_text).unzip();
+        let unrated = unrated.flatten();
+        self.diagnostics.extend(unrated.clone());
         let agreement = self.agreement(&project, &project_text);
         if ratings.is_none() {
             found_criteria.criteria.without_ratings(&catalogues.metrics);
@@ -371,6 +375,7 @@ impl<'a> Work<'a> {
             criteria: found_criteria.criteria,
             criteria_file,
             ratings,
+            unrated,
             agreement,
         })
     }

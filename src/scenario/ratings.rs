@@ -1,6 +1,7 @@
 //! Human ratings: a CSV file with the columns `trial` and `satisfied`, and `drawn` where `ragcheck review` wrote it.
 
 use super::diagnostic::{Diagnostic, Place, did_you_mean};
+use crate::trace::text::plural;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -35,13 +36,14 @@ pub(crate) struct Rating {
     pub fields: Vec<String>,
     /// The trial's id.
     pub trial: String,
-    pub satisfied: bool,
+    /// `None` if the trial is not rated.
+    pub satisfied: Option<bool>,
     /// Whether the trial was chosen for a [`DISAGREEMENT`].
     pub chosen: bool,
 }
 
 /// Reads ratings; every invalid line is a diagnostic, and so is a column that is there twice. `satisfied` is `true`/`false`,
-/// `yes`/`no` or `1`/`0`; `drawn` is [`RANDOM`], [`DISAGREEMENT`] or empty.
+/// `yes`/`no`, `1`/`0` or empty, where the rater skipped the trial; `drawn` is [`RANDOM`], [`DISAGREEMENT`] or empty.
 pub(crate) fn read(text: &str, file: &str) -> Result<Ratings, Vec<Diagnostic>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let wrong = |message: String, line: u64| {
@@ -92,8 +94,9 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Ratings, Vec<Diagnostic>> {
         let line = record.position().map_or(1, csv::Position::line);
         let fields: Vec<String> = record.iter().map(str::to_owned).collect();
         let verdict = match fields[satisfied].to_lowercase().as_str() {
-            "true" | "yes" | "1" => true,
-            "false" | "no" | "0" => false,
+            "true" | "yes" | "1" => Some(true),
+            "false" | "no" | "0" => Some(false),
+            "" => None,
             other => {
                 mistakes.push(wrong(format!("`satisfied` is `true` or `false`, found `{other}`"), line));
                 continue;
@@ -137,10 +140,21 @@ fn field(text: &str, row: Range<usize>, column: usize) -> Range<usize> {
     start..start + whole.trim().len()
 }
 
+/// Ratings that figures count, by trial, and a note on the trials that are not rated.
+pub(crate) type Counted = (BTreeMap<String, bool>, Option<Diagnostic>);
+
 /// Reads the ratings that figures count: those of trials that were chosen for a [`DISAGREEMENT`] are left out.
-pub(crate) fn counted(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Vec<Diagnostic>> {
-    let rows = read(text, file)?.rows.into_iter().filter(|row| !row.chosen);
-    Ok(rows.map(|row| (row.trial, row.satisfied)).collect())
+pub(crate) fn counted(text: &str, file: &str) -> Result<Counted, Vec<Diagnostic>> {
+    let rows: Vec<Rating> = read(text, file)?.rows.into_iter().filter(|row| !row.chosen).collect();
+    let unrated: Vec<&Rating> = rows.iter().filter(|row| row.satisfied.is_none()).collect();
+    let note = unrated.first().map(|first| {
+        let place = Place::of(text, &first.span);
+        let (trials, line) = (plural(unrated.len(), "trial"), place.line);
+        let are = if unrated.len() == 1 { "is" } else { "are" };
+        let message = format!("{trials} {are} not rated, for `satisfied` is empty, first in line {line}");
+        Diagnostic::note("unrated", file, message).at(text, place)
+    });
+    Ok((rows.into_iter().filter_map(|row| Some((row.trial, row.satisfied?))).collect(), note))
 }
 
 #[cfg(test)]
@@ -149,14 +163,17 @@ mod tests {
 
     #[test]
     fn ratings_are_read_by_column_name() {
-        let ratings = counted("satisfied,trial,who\nyes,a/b/c,x\nfalse, d/e/f ,y\n", "r.csv").expect("ratings");
+        let ratings = counted("satisfied,trial,who\nyes,a/b/c,x\nfalse, d/e/f ,y\n", "r.csv").expect("ratings").0;
         assert_eq!(ratings, BTreeMap::from([("a/b/c".into(), true), ("d/e/f".into(), false)]));
     }
 
     #[test]
     fn a_trial_that_was_chosen_for_a_disagreement_counts_nowhere() {
         let text = "trial,satisfied,drawn\na,yes,random\nb,no,disagreement\nc,no,\n";
-        assert_eq!(counted(text, "r.csv").expect("ratings"), BTreeMap::from([("a".into(), true), ("c".into(), false)]));
+        assert_eq!(
+            counted(text, "r.csv").expect("ratings").0,
+            BTreeMap::from([("a".into(), true), ("c".into(), false)])
+        );
         assert!(counted("trial,satisfied,drawn\nb,no,disagreement\nb,yes,random\n", "r.csv").is_err(), "rated twice");
     }
 
@@ -177,6 +194,17 @@ mod tests {
         let message = "`drawn` is `random`, `disagreement` or empty, found `Disagreement`; did you mean `disagreement`? \
                        known: random, disagreement";
         assert_eq!(drawn, [(message.to_owned(), 3, 14, 12)]);
+    }
+
+    #[test]
+    fn a_trial_that_the_rater_skipped_is_not_rated_and_said_to_be() {
+        let text = "trial,satisfied\na,yes\nb,\nc, \nd,no\n";
+        let (ratings, note) = counted(text, "r.csv").expect("ratings");
+        assert_eq!(ratings, BTreeMap::from([("a".into(), true), ("d".into(), false)]));
+        let note = note.expect("a note");
+        assert_eq!(note.message, "2 trials are not rated, for `satisfied` is empty, first in line 3");
+        assert_eq!(note.place.map(|place| place.line), Some(3));
+        assert_eq!(counted("trial,satisfied\na,yes\n", "r.csv").expect("ratings").1, None);
     }
 
     #[test]

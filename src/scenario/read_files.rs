@@ -10,7 +10,6 @@ use crate::platform::bounds::Bound;
 use crate::platform::files;
 use crate::settings::catalogue::Catalogues;
 use crate::trace::MeasuredAgreement;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A criteria file, including criteria of flows.
@@ -127,7 +126,7 @@ impl Work<'_> {
         Some(parsed.value)
     }
 
-    pub(super) fn ratings(&mut self, project: &Project, project_text: &str) -> Option<BTreeMap<String, bool>> {
+    pub(super) fn ratings(&mut self, project: &Project, project_text: &str) -> Option<ratings::Counted> {
         let file = project.ratings.as_ref()?;
         self.files += 1;
         match files::read_text_within(self.root.join(file), Bound::RatingsSize) {

@@ -113,6 +113,17 @@ fn too_few_satisfied_people_show_nothing_and_a_project_may_say_that_ratings_deci
     let checked = project.run(&["check"]);
     let told = "1 of 1 ratings name no trial of the project, first `external/nothing/tool-rag.base.1`";
     assert!(checked.stdout.contains(told), "{}", checked.stdout);
+    // A run says so too, and how many trials the rater skipped.
+    project.write(
+        "ratings.csv",
+        "trial,satisfied\nexternal/nothing/tool-rag.base.1,no\nexternal/other/tool-rag.base.1,\n",
+    );
+    let ran = project.run(&["run", "--no-history"]);
+    for words in [told, "ratings.csv: 1 trial is not rated, for `satisfied` is empty, first in line 3"] {
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    }
+    let part = project.run(&["run", "scenarios/external.yaml", "--no-history"]);
+    assert!(!part.stderr.contains(told), "a part has no trials for the ratings of the rest: {}", part.stderr);
     let advisory =
         "criteria:\n  - {id: SC-004, metric: satisfaction, target: '>= 90%', kind: confidence, required: false}\n";
     let (code, row, _) = rated("no", usize::MAX, advisory);

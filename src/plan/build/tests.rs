@@ -31,6 +31,7 @@ fn loaded() -> Loaded {
         criteria: Criteria::default(),
         criteria_file: String::new(),
         ratings: None,
+        unrated: None,
         agreement: None,
     }
 }

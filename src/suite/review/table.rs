@@ -54,7 +54,7 @@ impl RatingsTable {
     }
 
     pub(crate) fn rating(&self, trial: &str) -> Option<bool> {
-        self.read.rows.iter().find(|row| row.trial == trial).map(|row| row.satisfied)
+        self.read.rows.iter().find(|row| row.trial == trial)?.satisfied
     }
 
     /// Adds a rating, or changes the one of that trial; says whether the text changed. Once a trial was drawn at random,
@@ -65,11 +65,11 @@ impl RatingsTable {
     pub(crate) fn rate(&mut self, trial: &str, satisfied: bool, sampled: bool) -> Result<bool, RatingsError> {
         let mut text = self.text.clone();
         if let Some(row) = self.read.rows.iter().find(|row| row.trial == trial) {
-            if row.satisfied == satisfied && !(row.chosen && sampled) {
+            if row.satisfied == Some(satisfied) && !(row.chosen && sampled) {
                 return Ok(false);
             }
             let mut fields = row.fields.clone();
-            if row.satisfied != satisfied {
+            if row.satisfied != Some(satisfied) {
                 fields[self.column(SATISFIED).unwrap_or_default()] = yes_or_no(satisfied);
             }
             if let Some(drawn) = self.column(DRAWN).filter(|_| row.chosen && sampled) {
@@ -143,6 +143,9 @@ mod tests {
         let own = "\u{feff}who, satisfied ,trial\r\n x ,0,  a\r\n\r\n\"y, z\",yes,b\r\n\"w\",TRUE,\"c\"";
         let mut table = RatingsTable::of(file, own.to_owned()).expect("a table");
         assert_eq!(["a", "b", "c", "d"].map(|trial| table.rating(trial)), [Some(false), Some(true), Some(true), None]);
+        let mut skipped = RatingsTable::of(file, String::from("trial,satisfied\na,\n")).expect("a table");
+        assert_eq!(skipped.rating("a"), None);
+        assert!(skipped.rate("a", true, false).expect("rated") && skipped.text.contains("a,yes"), "{}", skipped.text);
         for (trial, satisfied, sampled) in [("a", false, true), ("b", true, false), ("c", true, true)] {
             assert!(!table.rate(trial, satisfied, sampled).expect("rated"), "{trial} has this rating");
         }
