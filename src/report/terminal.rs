@@ -53,6 +53,15 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
             unmet_row(&mut out, row, &mut told, width, &paint);
         }
     }
+    // What did not pass is said above, with the reason.
+    let is_of_answers = |row: &&CriterionResult| row.units.contains("answer") && row.out_of_scope > 0;
+    let passed = evaluation.rows().filter(|row| row.verdict == Verdict::Pass).filter(is_of_answers);
+    let unseen: Vec<String> =
+        passed.map(|row| format!("{} {}", name(row), figures::counted(row.out_of_scope, "trial"))).collect();
+    if !unseen.is_empty() {
+        let _ = writeln!(out);
+        wrap(&mut out, &format!("Out of scope: {}", unseen.join("; ")), width, "");
+    }
     let left_out = evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| !row.excluded.is_empty());
     let excluded: Vec<_> = left_out.map(excluded).collect();
     if !excluded.is_empty() {
@@ -321,6 +330,16 @@ mod tests {
             }
             assert_eq!(text.lines().next().is_some_and(|head| head.contains("verdict")), width == 110, "{text}");
         }
+    }
+
+    #[test]
+    fn a_criterion_on_answers_that_passes_says_of_how_many_trials_it_counts_nothing() {
+        let mut run = sample::run(1);
+        let row = &mut run.evaluation.criteria[0];
+        (row.verdict, row.units, row.out_of_scope) = (Verdict::Pass, "answers with facts".to_owned(), 3);
+        let words = format!("Out of scope: {} 3 trials", row.id);
+        let text = terminal(&run.view(), 110, false);
+        assert!(text.lines().any(|line| line == words), "{text}");
     }
 
     #[test]
