@@ -10,7 +10,9 @@ mod value;
 use super::grounding::is_another_unit;
 use crate::trace::normalise::{EMPHASIS, normalise};
 use crate::trace::text::{CURRENCY_CODES, is_currency};
+use regex::Regex;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 use value::Value;
 
 /// What may stand between the thousands of a number, besides a comma.
@@ -24,6 +26,14 @@ const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
 /// amount of money.
 const SCALES: [&str; 6] = ["k", "bn", "mn", "mio", "mrd", "tn"];
 const SCALES_OF_MONEY: [&str; 4] = ["m", "mm", "b", "t"];
+
+/// Codes of money that is written with a dollar sign, too: `$120 CAD`.
+const OF_DOLLARS: [&str; 8] = ["aud", "cad", "nzd", "hkd", "sgd", "twd", "mxn", "brl"];
+
+/// What joins the ends of a range, in a normalised text: `10 - 20 days`, `10 to 20 days`.
+static RANGE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?P<first>[\d%€$£°]) (?:[-—]|to|bis|tot|till|à|a|до) (?P<last>[€$£]?\d)").expect("an expression")
+});
 
 /// Words before the number of a provision of law, beside `§`: a letter behind it belongs to it.
 const PROVISIONS: [&str; 9] =
@@ -39,12 +49,19 @@ pub(crate) fn contains(text: &str, part: &str) -> bool {
     has(text, part) || (text.contains(is_index) || part.contains(is_index)) && lined(text)
 }
 
-/// Whether `text` contains `part` by its letters and numbers.
+/// Whether `text` contains `part` by its letters and numbers. A range is the same however its ends are joined.
 fn has(text: &str, part: &str) -> bool {
     let (text, part) = (normalise(&thousands_joined(text)), normalise(&thousands_joined(part)));
+    let ranged = |text| RANGE.replace_all(text, "$first-$last").into_owned();
+    let is_range = || RANGE.is_match(&text) || RANGE.is_match(&part);
+    has_normal(&text, &part) || part.contains(is_digit) && is_range() && has_normal(&ranged(&text), &ranged(&part))
+}
+
+/// Whether a normalised text contains another.
+fn has_normal(text: &str, part: &str) -> bool {
     // Without a digit or a character that joins digits there is no number to match as a whole.
     let letters = !part.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b','));
-    if letters { !part.is_empty() && text.contains(&part) } else { has_tokens(&text, &part) }
+    if letters { !part.is_empty() && text.contains(part) } else { has_tokens(text, part) }
 }
 
 /// Whether a character is a digit below the line.
@@ -131,10 +148,40 @@ fn has_tokens(text: &str, part: &str) -> bool {
             word != *unit && !worded && is_another_unit(unit, &word)
         });
         let lettered = matches!(text.get(end - 1), Some(Token::Number { scale: Scale::Lettered, .. }));
-        !(continues || lettered || code.0 && before.is_some_and(joined) || code.1 && after.is_some() && !several)
+        !(continues
+            || lettered
+            || is_other_money(&text, &part, start)
+            || code.0 && before.is_some_and(joined)
+            || code.1 && after.is_some() && !several)
     };
     let places = text.windows(part.len().max(1)).enumerate().filter(|(_, window)| *window == part.as_slice());
     places.map(|(start, _)| start).any(whole)
+}
+
+/// Whether the amount of money that `part` begins with is one of another country at that place of the text, by the letters
+/// before it or a code behind it: `$120` is in neither `AU$120` nor `$120 CAD`. A dollar sign alone may be that of `US$120`.
+fn is_other_money(text: &[Token], part: &[Token], start: usize) -> bool {
+    let letter = |token: &Token| match token {
+        Token::Letter(letter) => Some(*letter),
+        Token::Number { .. } => None,
+    };
+    let is_of_prefix = |letter: &char| letter.is_ascii_lowercase();
+    let word =
+        |tokens: &[Token]| tokens.iter().map_while(letter).take_while(char::is_ascii_lowercase).collect::<String>();
+    let own = part.iter().map_while(letter).take_while(is_of_prefix).count();
+    let (sign, number) = (part.get(own).and_then(letter), part.get(own + 1));
+    let Some(sign) = sign.filter(|sign| is_currency(*sign) && matches!(number, Some(Token::Number { .. }))) else {
+        return false;
+    };
+    let before = text[..start].iter().rev().map_while(letter).take_while(is_of_prefix).count();
+    let before = word(&text[start - before..start]);
+    let is_bare = own == 0 && sign == '$';
+    let behind = word(&text[start + part.len()..]);
+    match before.len() {
+        0 => is_bare && OF_DOLLARS.contains(&behind.as_str()),
+        1..=3 => !(is_bare && before == "us"),
+        _ => own > 0,
+    }
 }
 
 /// The letters that a text ends with behind a number: the `m` of `5 m`.
@@ -236,16 +283,24 @@ fn tokens(text: &str, expected: bool) -> Vec<Token> {
         });
         at = end + usize::from(has_spaced_unit(&letters, start, end));
     }
-    let english =
-        |token: &Token| matches!(token, Token::Number { value: Value { english: true, .. }, coded: false, .. });
-    if found.iter().any(english) {
-        for token in &mut found {
-            if let Token::Number { value, .. } = token {
-                value.means_thousands = false;
-            }
+    read_separators(&mut found);
+    found
+}
+
+/// Reads the separators of numbers as the other numbers of the text have them: as English, or with decimal commas.
+fn read_separators(tokens: &mut [Token]) {
+    let any = |is: &dyn Fn(&Value) -> bool| {
+        tokens.iter().any(|token| matches!(token, Token::Number { value, coded: false, .. } if is(value)))
+    };
+    let has_commas = any(&|value| value.comma);
+    let is_english = any(&|value| value.english && !(has_commas && value.commaed.is_some()));
+    for token in tokens {
+        match token {
+            Token::Number { value, .. } if is_english => value.means_thousands = false,
+            Token::Number { value, .. } if has_commas => value.read_decimals(),
+            _ => {}
         }
     }
-    found
 }
 
 /// Whether the space between a text and a number is optional: `$ 5` is `$5`, `§ 5` is `§5`, `Art. 5` is `Art.5`.

@@ -154,6 +154,16 @@ fn divisor(word: &str) -> Option<Unit> {
     })
 }
 
+/// Whether the text behind an amount says that it is the price of little, which may have three decimals: ` per litre`, `/kWh`.
+pub(in crate::metric) fn says_price_of_little(after: &str) -> bool {
+    said_per(after).first().is_some_and(|(base, factor)| match *base {
+        "l" | "gallon" | "pound" | "ounce" | "m" | "mile" | "m³" => true,
+        "g" | "Wh" => *factor <= 1e3,
+        "s" => *factor <= 60.0,
+        _ => false,
+    })
+}
+
 /// Words before a number that names a place or a version, and counts nothing.
 const LABELS: &[&str] = &[
     "page", "pages", "section", "sections", "chapter", "step", "figure", "table", "version", "item", "question",

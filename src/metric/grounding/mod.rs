@@ -42,13 +42,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use support::{Source, Support};
 
-/// Whether a word behind a number, which begins with the unit `short`, is a scale or the symbol of another unit: `million` and
-/// `mm` are no `m`. Longer words may be what it is short for: `metres`, `minutes`.
-pub(super) fn is_another_unit(short: &str, word: &str) -> bool {
-    let is_symbol = word.chars().count() < 4;
-    let other = |own| is_symbol && units::unit_of(word).is_some_and(|unit| unit != own);
-    units::unit_of(short).is_some_and(|own| units::scale_of(word).is_some() || other(own))
-}
+pub(super) use behind::says_price_of_little;
+pub(super) use units::is_another_unit;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[

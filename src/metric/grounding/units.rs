@@ -1,5 +1,6 @@
 //! Units and scales of numbers, by their spellings in a text.
 
+use super::quantity::equal;
 use super::support::unmarked;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -54,9 +55,13 @@ const UNITS: &[(&str, f64, &str)] = &[
     ("s", 1e-6, "µs, μs"),
     ("s", 1e-3, "ms, мс"),
     ("s", 60.0, "min, mins, minute, minutes, minuten, minuto, minutos, minuti, minuut, minut, minuter, minutter"),
-    ("s", 60.0, "minutt, minuta, minuty, минута, минуты, минут, мин, dakika, 分間, 分钟, 分鐘"),
+    ("s", 60.0, "minutt, minuuttia, minuta, minuty, минута, минуты, минут, мин, dakika, 分間, 分钟, 分鐘"),
     ("s", 3600.0, "h, hr, hrs, hour, hours, stunde, stunden, heure, heures, hora, horas, ora, ore, uur, uren, timme"),
-    ("s", 3600.0, "timmar, godzina, godziny, godzin, час, часа, часов, ч, saat, 時間, 小时, 小時, 个小时, 個小時"),
+    (
+        "s",
+        3600.0,
+        "timmar, hodin, hodiny, godzina, godziny, godzin, час, часа, часов, ч, saat, 時間, 小时, 小時, 个小时, 個小時",
+    ),
     ("s", 3600.0, "시간"),
     ("s", 86400.0, "day, days, tag, tage, tagen, jour, jours, día, días, dia, dias, giorno, giorni, tages, dag"),
     ("s", 86400.0, "dagen, dagar, dage, dager, dygn, dzień, dni, день, дня, дней, дні, днів, gün, günü, 日間, 天"),
@@ -174,6 +179,10 @@ const UNSPACED_SCALES: &[(f64, &str)] = &[
     (1e3, "千, 천"),
     (1e12, "兆, 조"),
 ];
+
+/// What a unit that is written in full or short may end with in a text: a plural (`kgs`), cases and forms of languages that
+/// have them (`godzinach`, `ukene`, `dagarna`, `aylık`, `saatte`), and the kind of a current (`VAC`).
+const ENDINGS: [&str; 14] = ["s", "ach", "ami", "ene", "ne", "na", "lık", "lik", "da", "de", "ta", "te", "ac", "dc"];
 
 /// What the compounds of Germanic languages have before a unit: `Werktage`, `arbetsdagar`, `workdays`.
 const COMPOUNDS: &[&str] = &[
@@ -338,6 +347,21 @@ const SHARED: &[(&str, &[&str])] = &[
 pub(super) fn are_one_unit(one: &str, other: &str) -> bool {
     let shared = |one: &str, other: &str| SHARED.iter().any(|(name, all)| *name == one && all.contains(&other));
     one == other || shared(one, other) || shared(other, one)
+}
+
+/// Whether a word behind a number, which begins with the unit `short`, is nothing that it may be short for: a scale, another
+/// unit, or no unit. `million`, `mm` and `members` are no `m`; `metres` and `minutes` may be one.
+pub(in crate::metric) fn is_another_unit(short: &str, word: &str) -> bool {
+    let Some((base, factor)) = unit_of(short) else { return false };
+    let is_same = |(other, its): (&str, f64)| are_one_unit(base, other) && equal(factor, its);
+    // One letter may be short for the word of several units.
+    let is_symbol = short.len() > 1 || word.chars().count() < 4;
+    let more = word.get(short.len()..).unwrap_or_default();
+    match unit_of(word) {
+        _ if scale_of(word).is_some() => true,
+        Some(unit) => is_symbol && !is_same(unit),
+        None => short.is_ascii() && !more.starts_with(is_unspaced) && !ENDINGS.contains(&more),
+    }
 }
 
 /// Whether a base unit is one of time.

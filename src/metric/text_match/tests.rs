@@ -127,6 +127,24 @@ fn a_number_matches_as_a_number() {
         ("firmware v7 is new", "v7"),
         ("firmware v7.3 is new", "v7.3"),
         ("firmware v7.3 is new", "7.3"),
+        ("3 Minuten", "3 min"),
+        ("5 kilograms", "5 kilo"),
+        ("2 uur, 3 ukene", "3 uke"),
+        ("w 24 godzinach", "24 godzin"),
+        ("3 aylık", "3 ay"),
+        ("30日間有効", "30日"),
+        ("500gです", "500g"),
+        ("It takes 10 – 20 days.", "10–20 days"),
+        ("It takes 10-20 days.", "10 – 20 days"),
+        ("It takes 10 to 20 days.", "10–20 days"),
+        ("It takes 10–20 days.", "10 to 20 days"),
+        ("Es dauert 10 bis 20 Tage.", "10–20 Tage"),
+        ("It takes 10 to 20 days.", "to 20 days"),
+        ("$10 – $20", "$10–$20"),
+        ("It costs US$120.", "$120"),
+        ("It costs $120 USD.", "$120"),
+        ("It costs AU$120.", "AU$120"),
+        ("It costs CA$120.", "120"),
     ] {
         assert!(contains(text, part), "{text:?} has {part:?}");
     }
@@ -181,6 +199,20 @@ fn a_number_matches_as_a_number() {
         ("it is .5", "5"),
         ("1.120", "120"),
         ("firmware v7b", "v7"),
+        ("3 minor issues", "3 min"),
+        ("5 members", "5 m"),
+        ("3 large boxes", "3 l"),
+        ("4 weekly visits", "4 week"),
+        ("10 percentage points", "10 percent"),
+        ("20 eurozone countries", "20 euro"),
+        ("5 kilometres", "5 kilo"),
+        ("10 – 25 days", "10–20 days"),
+        ("10 to 20 days", "10-20 weeks"),
+        ("It costs AU$120.", "$120"),
+        ("It costs US$120.", "S$120"),
+        ("It costs CA$120.", "A$120"),
+        ("It costs R$120.", "$120"),
+        ("It costs $120 CAD.", "$120"),
     ] {
         assert!(!contains(text, part), "{text:?} has no {part:?}");
     }
@@ -334,6 +366,12 @@ fn a_point_before_three_digits_is_between_thousands_beside_an_euro_sign_and_twic
         ("1.250.000 Stück, 19,99 €", "1250000"),
         ("**1.500** €, also 0,5 %", "1500 €"),
         ("It is 0.5 % of 1500 €", "1.500 €"),
+        ("It is €1.749 per litre.", "€1.749"),
+        ("It is 1,749 € per litre.", "1,749 €"),
+        ("It is 1,749 € per litre.", "1.7490"),
+        ("Das sind 1,749 € und 12,50 €.", "1,749 €"),
+        ("Die Miete ist 1.749 € pro Monat.", "1749 €"),
+        ("1,749 € for options 1.5 and 2", "1749 €"),
     ] {
         assert!(contains(text, part), "{text:?} has {part:?}");
     }
@@ -358,6 +396,12 @@ fn a_point_before_three_digits_is_between_thousands_beside_an_euro_sign_and_twic
         ("It is €1.125 a litre and 1,234 litres", "1125"),
         ("a tank of 1500 litres", "1.500 litres"),
         ("It takes 3142 steps.", "3.142"),
+        ("It is €1.749 per litre.", "1749"),
+        ("Es sind 1,749 € pro Liter.", "1749"),
+        ("Es sind 1,749 €/l.", "1749 €"),
+        ("It is 1,749 €.", "1.749 €"),
+        ("It is 1.749 €.", "1,749 €"),
+        ("Das sind 1,749 € und 12,50 €.", "1749 €"),
     ] {
         assert!(!contains(text, part), "{text:?} has no {part:?}");
     }

@@ -1,5 +1,6 @@
 //! Values of numbers, whichever language wrote their separators.
 
+use super::super::grounding::says_price_of_little;
 use super::is_digit;
 use crate::trace::text::is_currency;
 
@@ -12,10 +13,14 @@ pub(super) struct Value {
     usual: String,
     /// As the languages read it whose points are between thousands: `1.450` is 1450.
     pointed: Option<String>,
+    /// It has points between several groups.
+    is_grouped: bool,
     /// It is read so by what is beside it, too.
     pub(super) means_thousands: bool,
+    /// As languages with a decimal comma read one before three digits: `1,450` is 1.45.
+    pub(super) commaed: Option<String>,
     /// It is written with a comma before decimals.
-    comma: bool,
+    pub(super) comma: bool,
     /// It is written as in English, with a comma between thousands or a point before decimals other than three.
     pub(super) english: bool,
 }
@@ -31,16 +36,34 @@ impl Value {
         let comma = written.split_once(',').is_some_and(|(_, rest)| rest.len() != 3 && rest.chars().all(is_digit));
         let amount = || has_pointed_currency(beside.0, beside.1) || expected && groups[1] == "000";
         let usual = value(written);
-        Self {
+        let parts =
+            written.split_once(',').filter(|(whole, rest)| rest.len() == 3 && usual == format!("{whole}{rest}"));
+        let is_little = is_price_of_little(beside.0, beside.1);
+        let mut read = Self {
             // An address such as `192.168.100.200` has three points.
-            means_thousands: pointed && (groups.len() == 3 || amount()),
+            means_thousands: pointed && (groups.len() == 3 || amount() && !is_little),
+            is_grouped: groups.len() > 2,
+            commaed: parts.map(|(whole, rest)| format!("{sign}{}", value(&format!("{whole}.{rest}")))),
             pointed: pointed.then(|| format!("{sign}{}", groups.concat())),
             comma,
             english: match written.split_once(',') {
-                Some((whole, _)) => usual.strip_prefix(whole).is_some_and(|rest| rest.starts_with(is_digit)),
+                Some((whole, _)) => {
+                    !is_little && usual.strip_prefix(whole).is_some_and(|rest| rest.starts_with(is_digit))
+                }
                 None => groups.len() == 2 && groups[1].len() != 3,
             },
             usual: format!("{sign}{usual}"),
+        };
+        if is_little {
+            read.read_decimals();
+        }
+        read
+    }
+
+    /// Reads a comma before three digits as the decimal one that the text has elsewhere.
+    pub(super) fn read_decimals(&mut self) {
+        if let Some(decimal) = &self.commaed {
+            self.usual.clone_from(decimal);
         }
     }
 }
@@ -50,20 +73,40 @@ impl PartialEq for Value {
         let thousands = |one: &Self, other: &Self| one.means_thousands && one.pointed.as_ref() == Some(&other.usual);
         // Who writes `1,45` means 1450 by `1.450`.
         let decimals = |one: &Self, other: &Self| one.pointed.is_some() && other.comma;
+        // In one language, `1,450` and `1.450` are two numbers.
+        let marked = |one: &Self, other: &Self| one.commaed.is_some() && other.pointed.is_some() && !other.is_grouped;
+        if marked(self, other) || marked(other, self) {
+            return false;
+        }
         let usual = self.usual == other.usual && !decimals(self, other) && !decimals(other, self);
-        usual || thousands(self, other) || thousands(other, self)
+        let written = self.commaed.is_some() && self.commaed == other.commaed;
+        usual || written || thousands(self, other) || thousands(other, self)
     }
 }
 
 /// Whether one of [`POINTED_CURRENCIES`] stands beside a number, with or without a space.
 fn has_pointed_currency(before: &[char], after: &[char]) -> bool {
-    let of_word = |letter: &&char| letter.is_alphabetic() || is_currency(**letter);
     let before = before.strip_suffix(&[' ']).unwrap_or(before);
-    let after = after.strip_prefix(&[' ']).unwrap_or(after);
-    let first: String = after.iter().take_while(of_word).collect();
-    let length = before.iter().rev().take_while(of_word).count();
+    let length = before.iter().rev().take_while(|letter| is_of_currency(letter)).count();
     let last: String = before[before.len() - length..].iter().collect();
-    [first, last].iter().any(|word| POINTED_CURRENCIES.contains(&word.as_str()))
+    [first_word(after), last].iter().any(|word| POINTED_CURRENCIES.contains(&word.as_str()))
+}
+
+/// The word or sign behind a number, with or without a space.
+fn first_word(after: &[char]) -> String {
+    after.strip_prefix(&[' ']).unwrap_or(after).iter().take_while(|letter| is_of_currency(letter)).collect()
+}
+
+fn is_of_currency(letter: &char) -> bool {
+    letter.is_alphabetic() || is_currency(*letter)
+}
+
+/// Whether a number, by the text behind it, is the price in such a currency of little: `1,749 € per litre`.
+fn is_price_of_little(before: &[char], after: &[char]) -> bool {
+    let behind: String = after.iter().collect();
+    let currency = Some(first_word(after)).filter(|word| POINTED_CURRENCIES.contains(&word.as_str()));
+    let behind = currency.and_then(|word| behind.trim_start().strip_prefix(&word)).unwrap_or(&behind);
+    has_pointed_currency(before, after) && says_price_of_little(behind)
 }
 
 /// Canonical spelling of a number: no thousands separators, a decimal point, no trailing zeros. Anything else, such
