@@ -20,6 +20,7 @@ mod clock;
 mod date;
 mod duration;
 mod facts;
+mod fraction;
 mod numerals;
 mod quantity;
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! Numbers in words: English ones, and those up to twelve of other languages.
+//! Numbers in words: English ones, and those up to twelve of other languages; and fractions.
 
+use super::fraction::fractions;
 use super::units::scale_of;
 use std::ops::Range;
 
@@ -46,7 +47,7 @@ struct Numeral {
     /// Place of the words.
     words: Range<usize>,
     digits: String,
-    is_weak: bool,
+    spelled: Spelled,
 }
 
 /// How a number is written.
@@ -73,24 +74,31 @@ struct Move {
     /// Where its digits stand.
     at: usize,
     /// By how many bytes the words up to its end are longer than the digits.
-    longer: usize,
-    is_weak: bool,
+    longer: isize,
+    spelled: Spelled,
 }
 
 impl InDigits {
-    /// Rewrites a text; `None` where it has no number in words. A scale behind them stays: `three million` is `3 million`.
+    /// Rewrites a text; `None` where it has no number in words and no fraction. A scale behind them stays: `three million` is `3 million`.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let numerals = numerals(text);
+        let mut numerals = numerals(text);
+        for (words, digits, spelled) in fractions(text) {
+            let is_free = |one: &Numeral| one.words.end <= words.start || words.end <= one.words.start;
+            if numerals.iter().all(is_free) {
+                numerals.push(Numeral { words, digits, spelled });
+            }
+        }
+        numerals.sort_by_key(|numeral| numeral.words.start);
         if numerals.is_empty() {
             return None;
         }
         let (mut written, mut moves, mut from) = (String::with_capacity(text.len()), Vec::new(), 0);
-        for Numeral { words, digits, is_weak } in numerals {
+        for Numeral { words, digits, spelled } in numerals {
             written.push_str(&text[from..words.start]);
             let at = written.len();
             written.push_str(&digits);
             from = words.end;
-            moves.push(Move { at, longer: from - written.len(), is_weak });
+            moves.push(Move { at, longer: from as isize - written.len() as isize, spelled });
         }
         written.push_str(&text[from..]);
         Some(Self { text: written, moves })
@@ -101,12 +109,9 @@ impl InDigits {
         let before = |end: usize| self.moves.partition_point(|one| one.at < end);
         let moved = |end: usize| before(end).checked_sub(1).map_or(0, |last| self.moves[last].longer);
         let first = self.moves.get(before(place.start)).filter(|first| first.at == place.start);
-        let spelled = match first {
-            None => Spelled::Digits,
-            Some(Move { is_weak: true, .. }) => Spelled::Weakly,
-            Some(_) => Spelled::Words,
-        };
-        (place.start + moved(place.start)..place.end + moved(place.end), spelled)
+        let spelled = first.map_or(Spelled::Digits, |first| first.spelled);
+        let there = |end: usize| end.saturating_add_signed(moved(end));
+        (there(place.start)..there(place.end), spelled)
     }
 }
 
@@ -166,7 +171,8 @@ fn numeral(text: &str, words: &[Word], at: Range<usize>, value: u64) -> Option<N
         || is_rest
         || has_half
         || is_whole;
-    Some(Numeral { words: place, digits, is_weak })
+    let spelled = if is_weak { Spelled::Weakly } else { Spelled::Words };
+    Some(Numeral { words: place, digits, spelled })
 }
 
 /// The next word, if it is joined to the one before it.
