@@ -4,10 +4,11 @@
 //! citations. A name is a word with a capital where the language marks names by capitals, and not the first word of a
 //! sentence, which has one anyway.
 
+use super::accounts::{accounts, telephones};
 use super::date::{Date, dates};
 use super::duration::{Duration, durations};
 use super::quantity::{COUNT, Quantity, quantities};
-use super::units::is_of_time;
+use super::units::{is_of_time, unit_of};
 use super::{behind, clock};
 use crate::trace::text::CURRENCY_CODES;
 use regex::Regex;
@@ -42,7 +43,7 @@ pub(super) enum Kind {
     Date(Date),
     /// Letters and digits, lower case, without marks.
     Code(String),
-    /// The digits of a telephone number, with those of its country.
+    /// The digits of a telephone number, with those of its country if it is named.
     Telephone(String),
     /// One capitalised word, and the initials of the run that it is in.
     Name(String, String),
@@ -79,9 +80,6 @@ static MARKER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^\s*(?:[-*•#>]+\s*)*\d{1,3}[.):]\s").expect("an expression"));
 static WORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\p{L}[\p{L}\p{M}]*(?:['’-]\p{L}[\p{L}\p{M}]*)*").expect("an expression"));
-/// A telephone number with its country: `+49 (0)30 123-4567`.
-static TELEPHONE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\+\d{1,3}(?:[\u{a0} ./-]?\(?\d{1,12}\)?){1,6}").expect("an expression"));
 /// Lengths of something: `120x80x15`.
 static SIZE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)^[1-9]\d*(?:[.,]\d+)?(?:x\d+(?:[.,]\d+)?)+$").expect("an expression"));
@@ -244,11 +242,16 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
             add(inside.range(), Kind::Quote(words));
         }
     }
-    for found in TELEPHONE.find_iter(text) {
-        let digits = free(&taken, &found.range()).then(|| telephone(found.as_str())).flatten();
-        if let Some(digits) = digits {
+    for (place, digits) in telephones(text) {
+        if free(&taken, &place) {
+            taken.push(place.clone());
+            add(place, Kind::Telephone(digits));
+        }
+    }
+    for found in accounts(text) {
+        if free(&taken, &found.range()) {
             taken.push(found.range());
-            add(found.range(), Kind::Telephone(digits));
+            add(found.range(), Kind::Code(plain_code(found.as_str())));
         }
     }
     for date in dates(text) {
@@ -300,15 +303,6 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
     }
     facts.sort_by_key(|fact| (fact.place.start, fact.place.end));
     facts
-}
-
-/// The digits of a telephone number; `None` of an amount, such as `+10 000 000`.
-fn telephone(text: &str) -> Option<String> {
-    let text = text.replace("(0)", " ");
-    let groups: Vec<&str> = text.split(|letter: char| !letter.is_ascii_digit()).filter(|one| !one.is_empty()).collect();
-    let are_thousands = groups[1..].iter().all(|group| group.len() == 3);
-    let digits = groups.concat();
-    ((8..=15).contains(&digits.len()) && (groups.len() == 1 || !are_thousands)).then_some(digits)
 }
 
 /// Places of capitalised words that do not begin a sentence, a line, a quotation or a clause behind a colon.
@@ -372,7 +366,10 @@ pub(super) fn is_code(token: &str) -> bool {
     let is_written = |code: &str| token.starts_with(&code.to_uppercase()) == (code.len() > 2);
     let is_amount = |code: &&str| is_written(code) && lower.strip_prefix(code).is_some_and(is_number);
     let is_side = |side: &str| side.parse::<f64>().is_ok_and(|side| side > COUNT);
+    // `5 l/100 km`.
+    let is_rate = |(unit, per): (&str, &str)| unit_of(unit).is_some() && is_number(per);
     if CURRENCY_CODES.iter().any(is_amount)
+        || token.split_once('/').is_some_and(is_rate)
         || HOURS.is_match(token)
         || SIZE.is_match(token) && lower.split('x').any(is_side)
     {
@@ -393,8 +390,12 @@ const COMMON: [&str; 8] = ["I'm", "I'll", "AI", "FAQ", "FAQs", "PDF", "ASAP", "O
 /// Units that look like codes.
 const AREAS: [&str; 8] = ["m2", "m3", "mm2", "mm3", "cm2", "cm3", "km2", "km3"];
 
-/// Whether a token is three numbers or more with points, and no number with separated thousands.
+/// Whether a token is three numbers or more with points, and no number with separated thousands; `2.1.0-beta` is one, too.
 fn is_version(token: &str) -> bool {
+    let token = match token.split_once('-') {
+        Some((bare, rest)) if rest.starts_with(char::is_alphabetic) => bare,
+        _ => token,
+    };
     let groups: Vec<&str> = token.split('.').collect();
     let is_number = |group: &&str| !group.is_empty() && group.chars().all(|letter| letter.is_ascii_digit());
     groups.len() > 2 && groups.iter().all(is_number) && groups[1..].iter().any(|group| group.len() != 3)
@@ -404,7 +405,7 @@ fn is_version(token: &str) -> bool {
 pub(super) fn plain_code(token: &str) -> String {
     let bare = token.strip_prefix(['v', 'V']).unwrap_or(token);
     if is_version(bare) {
-        return bare.to_owned();
+        return bare.to_lowercase();
     }
     token.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -14,6 +14,7 @@
 //!
 //! Where the whole text of a passage is not known, a fact that is not in its beginning is undetermined.
 
+mod accounts;
 mod behind;
 mod cited;
 mod clock;

@@ -1,5 +1,6 @@
 //! Whether a text supports a fact.
 
+use super::accounts::accounts;
 use super::clock;
 use super::date::{Date, dates, sharing};
 use super::duration::durations;
@@ -166,6 +167,7 @@ impl Source {
             }
         }
         self.codes.extend(tokens(text).filter(|token| is_code(token.as_str())).map(|token| plain_code(token.as_str())));
+        self.codes.extend(accounts(text).map(|account| plain_code(account.as_str())));
         // `2007-08` names 2008 too.
         for parts in SEASON.captures_iter(text) {
             self.numbers.extend(format!("{}{}", &parts[1], &parts[2]).parse().ok().map(Quantity::plain));
@@ -198,7 +200,10 @@ impl Source {
             Kind::Duration(both) => self.has_number(&both.whole) || both.parts.iter().all(|part| self.has_number(part)),
             Kind::Date(date) => self.has_date(date),
             Kind::Code(code) => self.codes.contains(code) || self.known.contains(code),
-            Kind::Telephone(digits) => self.has_telephone(digits),
+            // Behind a country, its first zero is not dialled.
+            Kind::Telephone(digits) => {
+                self.has_telephone(digits) || digits.strip_prefix('0').is_some_and(|rest| self.has_telephone(rest))
+            }
             Kind::Name(name, run) => self.has_name(name) || self.has_acronym(run),
             // `does n't` is `doesn't`.
             Kind::Quote(quoted) => match quoted.as_slice() {
