@@ -116,11 +116,35 @@ pub(super) fn scaled(word: &str, after: &str) -> (f64, Option<Unit>, usize) {
 const NIGHTS: &[&str] =
     &["night", "nights", "nacht", "nuit", "nuitée", "noche", "notte", "noite", "natt", "nat", "noc", "gece"];
 
+/// Words behind an amount that say how often it is due, each with the unit of time.
+const OFTEN: &[(&str, f64, &str)] = &[
+    ("s", 3600.0, "hourly, stündlich"),
+    ("s", 86400.0, "daily, nightly, täglich"),
+    ("s", 7.0 * 86400.0, "weekly, wöchentlich"),
+    ("month", 1.0, "monthly, monatlich, mensuel, mensuels, mensual, mensuales, mensile, mensili"),
+    ("month", 12.0, "yearly, annually, jährlich, annuel, annuels, anual, anuales, annuo, annui"),
+];
+
+/// The unit of time of an amount that is due so often: ` monthly`, ` p.a.`, ` per annum`, ` par an`.
+fn due(after: &str) -> Option<Unit> {
+    static OFTEN_WORD: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^[ \u{a0}](?:(?P<year>p\. ?a\b|(?:per|pro) annum\b|par an\b)|(?P<word>\p{L}+))")
+            .expect("an expression")
+    });
+    let parts = OFTEN_WORD.captures(after)?;
+    if parts.name("year").is_some() {
+        return Some(("month", 12.0));
+    }
+    let word = parts.name("word")?.as_str().to_lowercase();
+    let is_it = |names: &str| names.split(", ").any(|name| name == word);
+    OFTEN.iter().find(|(.., names)| is_it(names)).map(|(base, factor, _)| (*base, *factor))
+}
+
 /// Links of a chain that are read: `per person per night`, `per day and kilo`.
 const LINKS: usize = 3;
 
 /// The units that the text behind a unit says it is of, each base once: `/h`, ` per day`, ` a kilo`, `/kg/day`, ` im Monat`,
-/// ` per day and kg`. Persons and pieces, which have many names, are passed over: ` per person per night`.
+/// ` per day and kg`, ` monthly`. Persons and pieces, which have many names, are passed over: ` per person per night`.
 pub(super) fn said_per(after: &str) -> Vec<Unit> {
     const WORDS: &str = r" (?:per|a la|an?|each|every|pro|je|im|am|par|por|al) | (?:à|de) l['’]| all['’] ?|\s?/\s?";
     static FIRST: LazyLock<Regex> =
@@ -129,6 +153,9 @@ pub(super) fn said_per(after: &str) -> Vec<Unit> {
         let and = ",? (?:and|und|et|y|e|en|og|och) (?:(?:per|an?|each|every|pro|je|par|por) )?";
         Regex::new(&format!(r"^(?:{and}|,?(?:{WORDS}))({}[²³23]?)", word())).expect("an expression")
     });
+    if let Some(unit) = due(after) {
+        return vec![unit];
+    }
     let (mut found, mut from): (Vec<Unit>, usize) = (Vec::new(), 0);
     for link in 0..LINKS {
         let read = if link == 0 { &FIRST } else { &NEXT }.captures(&after[from..]);
@@ -188,6 +215,13 @@ pub(super) fn labels(before: &str) -> bool {
         || bare.ends_with("No")
         || before.ends_with("Art.")
         || LABELS.contains(&bare[start..].to_lowercase().as_str())
+}
+
+/// Whether a number behind that text may be that of a version, as it stands behind the word or a name: `Python 3.10`.
+pub(super) fn names_version(before: &str) -> bool {
+    let Some(before) = before.strip_suffix([' ', '\u{a0}']) else { return false };
+    let word = before.rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+    word.starts_with(char::is_uppercase) || ["version", "release", "firmware", "v"].contains(&word)
 }
 
 /// Places of the numbers that mark the items of a list or headings: they begin lines, and are one of three in order, of two

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 /// The unit of times of day.
 pub(super) const UNIT: &str = "clock";
 
-/// A time of day, also within a date and time as computers write it: by its colon, by `am`, `pm`, `Uhr` or `h`, or
+/// A time of day, also within a date and time as computers write it: by its colon, by `am`, `pm`, `Uhr`, `o'clock` or `h`, or
 /// by its name.
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     let half = |name: &str| format!(r"\s?(?P<{name}>[AaPp])\.?[Mm]\b");
@@ -20,7 +20,7 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     );
     let by_half = format!(r"\b(?P<hour_of_half>0?[1-9]|1[0-2])(?:\.(?P<minute_of_half>[0-5]\d))?{}", half("its_half"));
     let by_h = r"\b(?P<hour_of_h>[01]?\d|2[0-4])[ \u{a0}]?[hH][ \u{a0}]?(?P<minute_of_h>[0-5]\d)\b";
-    let uhr = r"\b(?P<hour_of_uhr>[01]?\d|2[0-4])(?:[.:](?P<minute_of_uhr>[0-5]\d))?\sUhr\b";
+    let uhr = r"\b(?P<hour_of_uhr>[01]?\d|2[0-4])(?:[.:](?P<minute_of_uhr>[0-5]\d))?\s(?:Uhr\b|o['’]clock\b)";
     let named = r"(?i:\b(?P<named>noon|midday|midnight)\b)";
     Regex::new(&format!("{uhr}|{by_colon}|{by_h}|{by_half}|{named}")).expect("an expression")
 });
@@ -75,7 +75,7 @@ fn time(parts: &Captures<'_>, is_late: impl Fn() -> bool) -> Quantity {
     let (written, start) = first(&hours).map_or(("", 0), |hour| (hour.as_str(), hour.start()));
     let hour = number(&hours).unwrap_or(f64::NAN);
     let minute = number(&["minute", "minute_of_half", "minute_of_uhr", "minute_of_h"]).unwrap_or_default();
-    let is_exact = || (parts.name("hour_of_uhr").is_some() || written.starts_with('0')) && !is_late();
+    let is_exact = || (parts[0].ends_with("Uhr") || written.starts_with('0')) && !is_late();
     let hours = match first(&["half", "its_half"]).map(|half| half.as_str()) {
         Some("p" | "P") => vec![hour % 12.0 + 12.0],
         Some(_) => vec![hour % 12.0],

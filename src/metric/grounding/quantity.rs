@@ -33,6 +33,8 @@ pub(super) struct Quantity {
     /// Whether it names something, as `page 30` and `DOC-30` do, and counts nothing.
     pub is_label: bool,
     pub spelled: Spelled,
+    /// A number with a point that may be a version, as it is written.
+    version: Option<String>,
     /// The digits of a whole number of [`LONG`] digits or more, which often names something: an order, an account.
     long: Option<String>,
     /// Digits behind the decimal mark, and significant digits, for rounding.
@@ -171,6 +173,12 @@ fn in_digits(text: &str) -> Vec<Quantity> {
         let (readings, decimals) = match readings(&written) {
             // `1,250` of an English text is no 1.25.
             (readings, 3) if written.contains(',') && *groups => (readings[..1].to_vec(), 0),
+            // `€1.749 per litre`.
+            (readings, 3)
+                if unit.is_some_and(|(base, _)| base == "€") && behind::says_price_of_little(&text[end..]) =>
+            {
+                (readings[readings.len() - 1..].to_vec(), 3)
+            }
             others => others,
         };
         let sign = sign_before(&text[..whole.start()]);
@@ -197,6 +205,8 @@ fn in_digits(text: &str) -> Vec<Quantity> {
                 && sign == Sign::None,
             is_label: unit.is_none() && (behind::labels(&text[..whole.start()]) || markers.contains(&whole.start())),
             spelled: Spelled::Digits,
+            version: (unit.is_none() && decimals > 0 && behind::names_version(&text[..whole.start()]))
+                .then(|| written.clone()),
             long: (decimals == 0 && equal(factor, 1.0))
                 .then(|| digits.trim_start_matches('0').to_owned())
                 .filter(|digits| digits.len() >= LONG),
@@ -351,7 +361,11 @@ impl Quantity {
             self.values.iter().any(|value| source.values.iter().any(|other| holds(*value, *other)))
         };
         let is_elsewhere = |one: &Self, other: &Self| one.is_label && other.unit.is_some();
-        if is_elsewhere(self, source) || is_elsewhere(source, self) {
+        // As a version, 3.1 is no 3.10, and behind that word no 3.14.
+        let exact = self.is_label || source.is_label || any(&equal);
+        let other_version =
+            exact && self.version.as_ref().zip(source.version.as_ref()).is_some_and(|(one, other)| one != other);
+        if is_elsewhere(self, source) || is_elsewhere(source, self) || other_version {
             return false;
         }
         match (self.unit, source.unit) {

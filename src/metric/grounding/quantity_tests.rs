@@ -141,6 +141,13 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("45 US dollars", "$45"),
         ("45 dollars", "45 Canadian dollars"),
         ("CAD 45", "45 Canadian dollars"),
+        ("3.5 % per year", "3.5% p.a."),
+        ("30 € monatlich", "30 € pro Monat"),
+        ("$30/mo.", "$30 per month"),
+        ("9:00", "9 o'clock"),
+        ("version 2.10", "Version 2.10"),
+        ("GPA 3.5", "GPA 3.48"),
+        ("€1.749", "1,749 € per litre"),
     ] {
         assert!(agrees(answer, source), "{answer} | {source}");
     }
@@ -236,6 +243,15 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("100 mΩ", "100 MΩ"),
         ("45 US dollars", "45 Canadian dollars"),
         ("45 Australian dollars", "US$45"),
+        ("3.5 % per month", "3.5% p.a."),
+        ("30 € monatlich", "30 € jährlich"),
+        ("$30/mo.", "$30/yr."),
+        ("30 € weekly", "30 € a month"),
+        ("10 o'clock", "9 o'clock"),
+        ("version 2.1", "version 2.10"),
+        ("Python 3.10", "Python 3.1"),
+        ("1749 €", "€1.749 per litre"),
+        ("1749 €", "1,749 €/l"),
     ] {
         assert!(!agrees(answer, source), "{answer} | {source}");
     }
