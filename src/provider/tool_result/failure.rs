@@ -1,10 +1,15 @@
 //! Tells errors from results, by how frameworks and tools usually spell them. What may be data is none: a troubleshooting
 //! page that is headed "Error codes", or the status of a device.
 
+mod languages;
+mod systems;
+
 use super::WRAPS;
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
+
+pub(crate) use languages::is_crash;
 
 /// How a text begins that reports an error.
 static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -19,16 +24,17 @@ static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"(?:client|server) error '[45]\d\d\b[^'\n]*' for url '[^'\n]*'\s*(?:\n|$)".to_owned(),
         format!(r"error\s+(?:while|when|during|in|from|occurred|{acts})\b"),
         r"(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)".to_owned(),
-        r"traceback \(most recent call last\)".to_owned(),
+        r"traceback \(most recent call last\)(?::|\s*$)".to_owned(),
         r"(?-i:(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?::|\())".to_owned(),
     ];
-    Regex::new(&format!(r"^\s*(?i:{})", forms.join("|"))).ok()
+    Regex::new(&format!(r"^\s*(?:[❌⚠✖🚫]\u{{fe0f}}?\s*)?(?i:{})", forms.join("|"))).ok()
 });
 /// How a document begins that explains an error: what it means, a question that is answered, advice, or a code with its remedy.
 static EXPLAINS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let forms = [
         r"(?:http|error)\b[^:.!?\n]*(?:\b(?:means|indicates|is shown|is displayed|occurs)\b|\?\s+\S)",
         r"error (?:in|while|when|during) [^:.\n]*: (?:use|write|press|open|close|clean|replace|turn|switch|pay)\b",
+        r"error \d+ \(\w{5}\):[^\n]*(?:\b(?:means|indicates|is shown|is displayed|occurs)\b|\n\s*\n)",
         r"error:? \S{1,8}\n(?:.*\n)*(?:cause|fix|solution|remedy|resolution|meaning):",
     ];
     Regex::new(&format!(r"^\s*(?i:{})", forms.join("|"))).ok()
@@ -84,84 +90,17 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"\('Connection (?:aborted|broken)".to_owned(),
         // Clients of HTTP in Python and JavaScript.
         r"(?i:connection error\.|request timed out\.|all connection attempts failed|server disconnected without sending a response\.|fetch failed|connection refused|request failed with status code \d{3})\s*$".to_owned(),
-        r"connect E[A-Z]+ \S+\s*$".to_owned(),
         format!(r"(?i:(?:5\d\d )?(?:{}))\.?\s*$", OF_SERVERS.join("|").replace(" timeout", " time-?out")),
         format!(
             r"{xml}<(?i:error)\b[^<>]*>(?:\s*[^<\s]+\s+[^<\s][^<]*|(?:\s*(?i:<(?:{members})\b[^<>]*(?:/>|>[^<]*</\w+>)))+\s*)</(?i:error)>\s*$"
         ),
         format!(r"{xml}<(?:[\w-]+:)?Envelope\b(?s:.*?)<(?:[\w-]+:)?Body\b[^>]*>\s*<(?:[\w-]+:)?Fault\b"),
-        r"(?i:<!doctype[^>]*>)?\s*(?i:<html)\b[^>]*>\s*(?i:<head)\b[^>]*>\s*(?:(?i:<meta)\b[^>]*>\s*)*(?i:<title)>\s*[45]\d\d(?: [A-Z][A-Za-z'-]+){1,5}\s*</(?s:.{0,1000})$".to_owned(),
     ];
     Regex::new(&format!(r"^\s*(?:{})", forms.join("|"))).ok()
 });
-/// How programs end that nobody catches, and how clients of other languages say that a request or a statement failed: alone,
-/// or after what was tried and failed. Nothing but a trace or the body of a response follows.
-static OF_LANGUAGES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let tried = r"(?i-u:[\w ,'-]{0,40}(?:fail|error|could ?n|cannot|can't|unable)[\w ,'-]{0,40}: ){0,3}";
-    let named = r"(?-u:[\w ,'-]{1,40}: ){0,3}";
-    let of_servers = [&OF_SERVERS[..], &OF_CLIENTS].concat().join("|");
-    Regex::new(&format!(
-        r"^\s*(?:{crashes}|{tried}(?:{clients}|[45]\d\d (?i:{of_servers})?: (?:\x22[{{<\[]|\[no body\]))|{named}(?:{go}))",
-        crashes = CRASHES.join("|"),
-        clients = OF_CLIENT_ERRORS.join("|"),
-        go = OF_GO.join("|"),
-    ))
-    .ok()
-});
-/// How programs end that nobody catches: of Python, Java, Go, Ruby and PHP.
-const CRASHES: [&str; 6] = [
-    r"Traceback \(most recent call last\):\s",
-    r"Exception in thread \x22[^\x22\n]*\x22 (?:[a-z][\w$]*\.)+[A-Z]",
-    r"(?s:panic: .*?\n\s*goroutine \d+ \[)",
-    r"\S+:\d+:in [`'][^'\n]+': [^\n]*\((?:\w+::)*[A-Z]\w*\)",
-    r"(?:PHP )?(?:Fatal|Parse) error:\s+(?:Uncaught|syntax error|Allowed memory|Maximum execution)\b",
-    r"<br />\s*<b>(?:Fatal|Parse) error</b>:\s[^\n]*\sin (?:<b>)?\S+(?::|\.php)",
-];
-const OF_CLIENT_ERRORS: [&str; 16] = [
-    // Java and Spring.
-    r"(?:java\.net|java\.net\.http|java\.util\.concurrent|javax\.net\.ssl|org\.springframework\.web\.client)\.[A-Z]\w*(?:Exception|Error)\s*$",
-    r"I/O error on [A-Z]+ request for \x22",
-    r"[45]\d\d [A-Z][A-Za-z ]+ (?:from|on) (?:GET|POST|PUT|PATCH|DELETE)(?: request for)? \S",
-    // Ruby.
-    r"#<[\w:]*(?:Errno::\w+|Error|Exception|ConnectionFailed)\b[^\n]*>\s*$",
-    r"(?:\w+::)+(?:ConnectionFailed|TimeoutError|SSLError|ReadTimeout|OpenTimeout|StatementInvalid|E[A-Z]{4,}|ClientError|ServerError): \S",
-    r"Net::(?:Read|Open|Write)Timeout\b",
-    r"(?:Failed to open TCP connection to \S+ \(|Connection refused - connect\(2\) for )",
-    r"the server responded with status [45]\d\d\b(?: for \w+ \S+)?\s*(?:$|\n)",
-    r"undefined (?:local variable or )?method [`'][^'\n]+' for (?:nil|an instance of|#<)",
-    // PHP, and curl within it.
-    r"(?:\w+(?:\x5c\w+)+: )?(?:cURL error \d+: |Failed to connect to \S+ port \d+ after \d+ ms: |Could not resolve host: \S+\s*$)",
-    r"(?:Client|Server) error: `[A-Z]+ [^`\n]+` resulted in a `[45]\d\d",
-    r"SQLSTATE\[(?:08|22|23|28|40|42|53|57|HY)\w+\](?:: | \[)",
-    r"(?:(?:(?:PHP )?Warning:|<br />\s*<b>Warning</b>:)\s+)?\w+\([^)\n]+\): [Ff]ailed to open stream: ",
-    // .NET, JavaScript and Rust.
-    r"(?:Response status code does not indicate success: [45]\d\d|Object reference not set to an instance of an object\.|Unhandled exception\. (?:\w+\.)+\w+Exception: )",
-    r"(?:Cannot read properties of (?:undefined|null) \(reading '|timeout of \d+ms exceeded\s*$|error sending request for url \(|HTTP status (?:server|client) error \(|[^\n]*\(os error \d+\)\s*$)",
-    // Go, beside what it says of an address.
-    r"(?:rpc error: code = [A-Z]\w+ desc = |runtime error: (?:index|slice|invalid|integer|makeslice)\b|json: cannot unmarshal \w+ into Go |unexpected status(?: code)?:? [45]\d\d\b)",
-];
-const OF_GO: [&str; 3] = [
-    r"(?:context (?:deadline exceeded|canceled)\s*$|invalid character '[^'\n]+' looking for beginning of value|read tcp \S+: \S)",
-    r"dial (?:tcp|udp|unix)\d?(?:: lookup \S+(?: on \S+)?| \S+): \S",
-    r"(?:Get|Post|Put|Patch|Delete|Head) \x22https?://[^\x22\s]+\x22: (?:(?:dial|read|write|proxyconnect) (?:tcp|udp|unix)|(?:unexpected )?EOF\s*$|context (?:deadline exceeded|canceled)|net/http: |http2?: |tls: |x509: |remote error: |unsupported protocol|stopped after \d+ redirects)",
-];
-/// What stands in the lines below an error: a trace, or the body of a response.
-static BELOW: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"^(?:\s|at |from |#|File \x22|goroutine |created by |exit status |\[|Stack trace:|thrown in |Caused by|\.\.\. \d+ more|[{}<"]|[\w./*()-]+\(|(?:\w+\.)*\w+(?:Error|Exception)\b|\(truncated)"#).ok()
-});
-
-/// Whether more follows an error than its trace or the body of a response: a sentence, or lines about something else.
-fn goes_on(text: &str) -> bool {
-    static SENTENCES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[.!?;)]\s+[A-Z][a-z]+\b[^:\n]*\s").ok());
-    let is = |known: &Option<Regex>, text: &str| known.as_ref().is_none_or(|known| known.is_match(text));
-    let mut lines = text.trim().lines().filter(|line| !line.trim().is_empty());
-    let first = lines.next().unwrap_or_default();
-    is(&SENTENCES, first) || lines.any(|line| !is(&BELOW, line))
-}
 /// What a document says that explains such an error.
 static DISCUSSES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let says =
-        r"\b(?:means|indicates|(?:occurs|happens|appears) (?:if|when)|is (?:raised|thrown|shown|displayed|printed))\b";
+    let says = r"\b(?:means|indicates|(?:occurs|happens|appears) (?:if|when)|is (?:raised|thrown|shown|displayed|printed))\b|: (?:raised|thrown|used) (?:when|if|by|for)\b";
     let asks = r"\A[^\n]*\b(?:how (?:to|do|can)|why (?:do|does|is)|what (?:to|is))\b";
     Regex::new(&format!(
         r"(?im){says}|{asks}|^\W*(?:cause|fix|solution|remedy|resolution|meaning|answer)s?\b\W{{0,3}}:"
@@ -178,13 +117,17 @@ const OF_SERVERS: [&str; 4] = ["internal server error", "bad gateway", "service 
 const OF_CLIENTS: [&str; 6] =
     ["Bad Request", "Unauthorized", "Forbidden", "Not Found", "Method Not Allowed", "Too Many Requests"];
 /// Members that say what happened beside a status.
-const WORDS: [&str; 8] = ["message", "reason", "detail", "details", "error", "description", "msg", "errorMessage"];
+const WORDS: [&str; 10] = [
+    "message", "reason", "detail", "details", "error", "description", "msg", "errorMessage", "error_message",
+    "error_msg",
+];
 /// Members beside the class of an error that say where it was.
 const OF_CLASSES: [&str; 7] = ["__type", "errorType", "exception", "file", "line", "trace", "stackTrace"];
 /// Members that say of which call that is, and when it was. An `id` is that of a thing that was looked up.
-const OF_CALLS: [&str; 18] = [
-    "code", "error_code", "type", "timestamp", "path", "tool", "tool_name", "toolName", "retryable", "request_id",
-    "requestId", "trace_id", "traceId", "correlation_id", "call_id", "tool_call_id", "instance", "errorCode",
+const OF_CALLS: [&str; 19] = [
+    "code", "error_code", "error_type", "type", "timestamp", "path", "tool", "tool_name", "toolName", "retryable",
+    "request_id", "requestId", "trace_id", "traceId", "correlation_id", "call_id", "tool_call_id", "instance",
+    "errorCode",
 ];
 
 /// The error that a result reports: its message, and whether a retry may help, if it says so.
@@ -199,7 +142,8 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
             let told = is(&OF_FRAMEWORKS)
                 || is(&REPORTS) && !is(&EXPLAINS)
                 || is(&OF_PROGRAMS) && !is(&DISCUSSES)
-                || is(&OF_LANGUAGES) && !is(&DISCUSSES) && !goes_on(text);
+                || languages::is_error(text)
+                || systems::is_error(text) && !is(&DISCUSSES);
             told.then(|| (text.clone(), None))
         }
         Value::Object(members) if is_pascal_case(members) => {
@@ -266,17 +210,6 @@ fn wrapped(members: &Map<String, Value>) -> Option<&Value> {
 /// Whether an object is a block of text, as MCP and models have them.
 fn is_text(block: &Map<String, Value>) -> bool {
     block.get("type").is_some_and(|kind| kind == "text")
-}
-
-/// Whether a reply is nothing but what a program prints that nobody caught an error of, or ends with PHP's page of one.
-pub(crate) fn is_crash(text: &str) -> bool {
-    static CRASHED: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(&format!(r"^\s*(?:{})", CRASHES.join("|"))).ok());
-    static PAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"<br />\s*<b>(?:Fatal|Parse) error</b>:\s(?s:.*) on line <b>\d+</b>\s*<br />\s*$").ok()
-    });
-    let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
-    is(&CRASHED) && !is(&DISCUSSES) && !goes_on(text) || is(&PAGE)
 }
 
 /// An object that a text holds as JSON.
@@ -354,7 +287,9 @@ fn is_alone(members: &Map<String, Value>, is_known: impl Fn(&str) -> bool) -> bo
 /// Whether a result says otherwise that it failed. A status alone may be that of a thing that was looked up: it counts where
 /// nothing but words stand beside it, and what names the call.
 fn failed(members: &Map<String, Value>) -> bool {
-    let is = |name: &str, value: bool| members.get(name).and_then(Value::as_bool) == Some(value);
+    let is = |name: &str, value: bool| {
+        members.get(name).is_some_and(|is| is.as_bool() == Some(value) || value_is_text(is, value))
+    };
     let status = members.get("status").and_then(Value::as_str).unwrap_or_default().to_lowercase();
     let worded = says_any(members, &WORDS);
     // A payment or a job may have failed too: its kind, place or key stands there, as in `card_declined`.
@@ -363,7 +298,8 @@ fn failed(members: &Map<String, Value>) -> bool {
         code.as_str().is_some_and(|code| code.contains(is_of_key))
     };
     let of_thing = || says_any(members, &["type", "path", "description"]) || members.get("code").is_some_and(is_key);
-    let said = status == "error" || ["fail", "failed", "failure"].contains(&&*status) && worded && !of_thing();
+    let failures = ["fail", "failed", "failure", "timeout", "timed_out"];
+    let said = status == "error" || failures.contains(&&*status) && worded && !of_thing();
     let code = ["statusCode", "status_code", "status"].into_iter().find_map(|name| members.get(name)?.as_u64());
     // `title` is RFC 9457's.
     let alone = is_alone(members, |name| name.starts_with("status") || name == "title" && code.is_some());
@@ -376,6 +312,11 @@ fn failed(members: &Map<String, Value>) -> bool {
         || is("isError", true)
         || is("is_error", true)
         || alone && (said || code.is_some_and(|code| (400..600).contains(&code)) || of_tool && worded)
+}
+
+/// Whether a text says that, as in `"success": "false"`.
+fn value_is_text(value: &Value, said: bool) -> bool {
+    value.as_str().is_some_and(|text| text.eq_ignore_ascii_case(if said { "true" } else { "false" }))
 }
 
 /// Whether an object is the report of a service, in a form that no result has: nothing else stands in it.
@@ -401,13 +342,22 @@ fn is_report(members: &Map<String, Value>) -> bool {
     // JSend's: what is wrong with each argument.
     let arguments = members.get("data").and_then(Value::as_object).filter(|data| !data.is_empty());
     let refused = text("status") == "fail" && arguments.is_some_and(|data| data.values().all(is_sentence));
+    // FastAPI's, of arguments too.
+    let of_argument = |error: &Value| ["loc", "msg", "type"].iter().all(|name| error.get(name).is_some());
+    let detailed = members.get("detail").and_then(Value::as_array);
+    let invalid = detailed.is_some_and(|errors| !errors.is_empty() && errors.iter().all(of_argument));
+    let says_error = ["errorMessage", "error_message", "error_msg"].into_iter().any(has);
     worded
-        && (of_class && alone(&OF_CLASSES)
+        && (says_error && alone(&[])
+            || text("type") == "error" && !has("path") && !has("description") && alone(&[])
+            || of_class && alone(&OF_CLASSES)
             || linked && !text("type").is_empty() && alone(&["link"])
             || alone(&["success"]) && members.get("success").and_then(Value::as_i64) == Some(0)
             || alone(&[]) && is_code("code") && (empty("data") || empty("result")))
         || status.contains(' ') && alone(&["status", "time", "usage"])
         || refused && alone(&["status", "data"])
+        || invalid && alone(&["body", "input", "url"])
+        || systems::is_report(members)
         || is_reason
             && members.iter().all(|(name, value)| {
                 ["detail", "message"].contains(&name.as_str())

@@ -1,3 +1,5 @@
+use super::languages::{BELOW, OF_LANGUAGES};
+use super::systems::{OF_SYSTEMS, PAGE};
 use super::*;
 use crate::provider::tool_result::document;
 use serde_json::json;
@@ -5,7 +7,7 @@ use serde_json::json;
 #[test]
 fn errors_are_told_from_results() {
     assert!(
-        [&REPORTS, &OF_FRAMEWORKS, &OF_PROGRAMS, &OF_LANGUAGES, &BELOW, &DISCUSSES, &SENTENCE]
+        [&REPORTS, &OF_FRAMEWORKS, &OF_PROGRAMS, &OF_LANGUAGES, &BELOW, &DISCUSSES, &SENTENCE, &OF_SYSTEMS, &PAGE]
             .iter()
             .all(|known| known.is_some())
     );
