@@ -2,6 +2,7 @@
 //! page that is headed "Error codes", or the status of a device.
 
 mod languages;
+mod people;
 mod systems;
 
 use super::WRAPS;
@@ -157,7 +158,7 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
                     let words = words.map_or_else(|| error.to_string(), str::to_owned);
                     Some((words, retryable(error).or_else(|| retryable(result))))
                 }
-                None if failed(members) || is_report(members) => {
+                None if failed(members) || is_report(members) || people::is_refused(members) => {
                     let words = words_in(result).or_else(|| words_in(members.get("errors")?.get(0)?));
                     let words = words.or_else(|| words_in(members.get("status")?));
                     Some((words.map_or_else(|| result.to_string(), str::to_owned), retryable(result)))
