@@ -16,9 +16,9 @@ const MISSING: &str = "(?:information|answer|source|data|documentation|document|
 static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let not = r"(?:not|never|n't)";
     let sources = r"(?:documentation|documents?|docs|manuals?|knowledge base|sources?|search(?:es)?|results?|passages?|context|material|excerpts?)";
-    let say = r"(?:answer|help|find|say|tell|confirm|determine|provide|locate|verify|give)";
+    let say = r"(?:answer|help|assist|find|say|tell|confirm|determine|provide|locate|verify|give)";
     let english = [
-        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could|can|would|will|wo|am|are|have|was|were) ?{not} (?:\w+ ){{0,2}}?(?:know|find|found|answer|say|tell|help|confirm|determine|locate|verify|see|aware|sure|able)\b"),
+        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could|can|would|will|wo|am|are|have|was|were) ?{not} (?:\w+ ){{0,2}}?(?:know|find|found|answer|say|tell|help|assist|confirm|determine|locate|verify|see|aware|sure|able)\b"),
         format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could) ?{not} (?:\w+ )?have (?:\w+ ){{0,3}}?{MISSING}\b"),
         format!(r"\b{sources} (?:\w+ ){{0,4}}?(?:do|does|did|could|can|would|have|has) ?{not} (?:\w+ )?(?:say|mention|contain|cover|include|provide|answer|give|have|list|state|tell|address|reveal)"),
         format!(r"\b(?:cannot|can not|can't|could not|couldn't|unable to|not able to) (?:\w+ )?{say}\b"),
@@ -39,12 +39,15 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         // German
         r"\b(?:weiss|wissen) (?:\w+ ){0,4}?nicht\b|\bnicht (?:\w+ )?(?:beantworten|bekannt|dokumentiert|finden|sagen)\b",
         r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b|\b(?:steht|geht) (?:\w+ ){0,3}?nicht (?:in|aus) (?:\w+ )?(?:unterlagen|dokument\w*|handbuch|quellen|wissensdatenbank|wissensbasis)\b|\b(?:dazu|hierzu|darueber|darüber) finden? (?:ich|wir) (?:\w+ ){0,3}?(?:nichts|keine)\b",
+        r"\b(?:kann|können) (?:ich|wir) (?:\w+ ){0,4}?(?:nicht (?:weiter ?)?helfen|nichts (?:\w+ )?sagen)\b|\b(?:ich|wir) (?:kann|können) (?:\w+ ){0,4}?nicht (?:weiter ?)?helfen\b",
         // French
         r"\bne (?:le |la )?(?:sais|savons|peux|pouvons) pas\b|\bn'ai (?:rien|pas|aucune?)\b|\bn'a (?:rien|pas|ete) trouve|\baucune? (?:information|source|reponse|réponse|donnee|donnée|resultat|résultat)|\brien trouve",
         r"\b(?:je|nous) ne (?:(?:trouv|dispos|poss[eèé]d)(?:e|ons) pas (?:\w+[ ']){0,3}?(?:information|r[eé]ponse)|trouv(?:e|ons) rien(?: (?:à ce|à son|dans|sur|concernant)\b|[.,;!]|$)|(?:suis|sommes) pas (?:en mesure|capables?) (?:\w+[ ']){1,3}?(?:r[eé]pond|aider|trouver|dire|fournir|confirmer))|\bn'avons (?:rien|pas) trouv",
         // Spanish and Portuguese
         r"\bno (?:lo )?sé\b|\bno lo se\b|\bno se[.,;!]|\bno se$|\bno (?:se |(?:he|hemos) (?:podido )?)?(?:encontr|hall)|\bno (?:tengo|tenemos|hay|puedo|existe|dispon(?:go|emos) de|(?:cuento|contamos) con) (?:\w+ ){0,3}?(?:informaci|respuesta|respond|(?:datos|fuentes?)(?: (?:sobre|al respecto|acerca|que|suficientes|disponibles|fiables?)\b|[.,;!]|$))",
         r"\bno (?:puedo|podemos|poder|me es posible) (?:\w+ )?(?:ayudar|contestar|responder(?: (?:a|es[ao]|[st]u)\b|[.,]|$))|\bn[aã]o (?:sei|h[aá]|tenho|posso)\b|\bn[aã]o (?:\w+ )?encontr",
+        // Sources in French, Spanish and Italian
+        r"\b(?:(?:les|mes) (?:documents|sources) ne|(?:los|mis) documentos no|(?:las|mis) fuentes no|i (?:miei )?documenti non|le (?:mie )?fonti non) (?:mentionnent|contiennent|précisent|mencionan|contienen|indican|menzionano|contengono|riportano)\b",
         // Italian and Dutch
         r"\bnon (?:lo )?(?:so|trovo|troviamo)\b|\bnon trova (?:nulla|niente)(?: (?:nei|in|su)\b|[.!]|$)|(?:^|informazion[ei] |risposta )non trovat[oaie]\b|\bnon trovat[oaie](?:[.!]|$)|\bnon (?:(?:ho|abbiamo) trovato|sono riuscit[oa] a trovare)|\bnon (?:ho|abbiamo|dispon(?:go|iamo) di) (?:\w+ ){0,3}?(?:informazion|risposta|dati(?: (?:su|sul|sulla|al riguardo|in merito|disponibili|sufficienti)\b|[.,;!]|$))|\bnon ci sono informazioni|\bnon (?:posso|sono in grado di) (?:\w+ )?risponder|\bnon (?:posso|possiamo|sono in grado di) (?:\w+ )?aiutar\w+(?: (?:con|su|ulteriormente|oltre|in (?:quest\w|merito))\b|[.,;!]|$)|\bweet (?:\w+ ){0,3}?niet\b|\b(?:niets|geen) (?:\w+ ){0,4}?(?:gevonden|bekend|informatie)\b",
         // Finnish, Hungarian, Romanian, Czech, Greek, Ukrainian
@@ -328,6 +331,10 @@ mod tests {
     #[test]
     fn refusals_of_other_languages_are_known_and_what_the_same_words_claim_is_none() {
         for (refusals, claims) in [
+            (
+                "I'm sorry, I can't assist with that request.|I am unable to assist you with this.|Dabei kann ich Ihnen leider nicht helfen.|Ich kann dir dabei nicht weiterhelfen.|Dazu kann ich leider nichts sagen.|Les documents ne mentionnent pas cela.|Los documentos no contienen esa información.|I documenti non contengono questa informazione.",
+                "Customers can't assist the driver.|Der Kundendienst kann Ihnen dabei nicht helfen, aber der Händler.|Das kann ich Ihnen gern sagen.|Dazu müssen Sie nichts sagen.|Le produit ne contient pas de sucre.|Los dulces no contienen azúcar.|I dolci non contengono zucchero.",
+            ),
             (
                 "No dispongo de esa información.|No cuento con información.|Lamento no poder ayudarte con eso.|No disponemos de información al respecto.|Lo siento, no puedo ayudarte.|No tengo acceso a esa información.|No puedo responder a esa pregunta.|No me es posible responder.|No he podido encontrar información.",
                 "No dispone de batería.|No cuenta con garantía para baterías.|No podemos vender sus datos.|No podemos responder por objetos perdidos.|Al no poder verificar sus datos, cancelamos el pedido.|No tenemos acceso para sillas de ruedas.|El plan no cuenta con datos móviles.|No tenemos ninguna fuente de alimentación de repuesto, la nueva cuesta veinte euros.|No cuento con datos móviles en casa.|No hay fuente de agua.",
