@@ -1,6 +1,7 @@
 //! Turns inferred from the exchanges of an agent, and the requests sent to it.
 
 mod alone;
+mod changed;
 mod in_text;
 mod late;
 mod replies;

@@ -135,6 +135,16 @@ impl Waiting {
         made.name == self.tool && decoder::document(&made.arguments) == self.arguments
     }
 
+    /// Becomes the call as the conversation shows it with its result: a guard or the user may have changed what the model
+    /// asked for. Where a service was asked, its request says what ran; arguments that the agent left out change nothing.
+    fn shown_as(&mut self, made: &ToolCall) {
+        let arguments = decoder::document(&made.arguments);
+        if !self.is_requested() && arguments.as_object().is_some_and(|members| !members.is_empty()) {
+            self.tool.clone_from(&made.name);
+            self.arguments = arguments;
+        }
+    }
+
     /// Adds requests that were made for it.
     fn requested(&mut self, attempts: Vec<Attempt>, within: Range<Duration>) {
         let is_first = self.attempts.is_empty();

@@ -11,6 +11,7 @@ use crate::trace::spans::stories;
 use crate::trace::text::quote;
 use crate::trace::{Event, Learned, Member, ToolOutcome, ToolResult, TurnOutcome, What};
 use crate::transport::{Miss, Passed, TransportError};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -169,7 +170,7 @@ impl Session<'_> {
 
     /// Leaves each call whose result reached the model in a later turn in the turn in which it ran.
     fn settle_late_results(&mut self) {
-        for ((conversation, turn), LateResult { call, id, ran }) in std::mem::take(&mut self.tracing.late)
+        for ((conversation, turn), LateResult { call, id, ran_as, ran }) in std::mem::take(&mut self.tracing.late)
             .into_iter()
             .flat_map(|(at, late)| late.into_iter().map(move |one| (at, one)))
         {
@@ -184,9 +185,9 @@ impl Session<'_> {
             let asked = self.events.iter().position(is_asked);
             match (asked, ran) {
                 (Some(asked), RanIn::Now) => _ = self.events.remove(asked),
-                (Some(asked), RanIn::Before(outcome)) => self.come_to(asked, outcome),
+                (Some(asked), RanIn::Before(outcome)) => self.come_to(asked, ran_as, outcome),
                 (Some(asked), RanIn::Unknown) => {
-                    self.come_to(asked, ToolOutcome::Unseen { reason: UNSEEN_HERE.to_owned() });
+                    self.come_to(asked, ran_as, ToolOutcome::Unseen { reason: UNSEEN_HERE.to_owned() });
                 }
                 // A span that came later shows that it ran in the earlier turn.
                 (None, _) => self.events.retain(|event| event.turn != turn || !is_it(event)),
@@ -194,8 +195,9 @@ impl Session<'_> {
         }
     }
 
-    fn come_to(&mut self, place: usize, outcome: ToolOutcome) {
+    fn come_to(&mut self, place: usize, ran_as: (String, Value), outcome: ToolOutcome) {
         if let What::ToolCalled(call) = &mut self.events[place].what {
+            (call.tool, call.arguments) = ran_as;
             call.outcome = outcome;
         }
     }

@@ -7,6 +7,11 @@ use crate::trace::{Event, TurnEnded};
 /// The calls of a conversation whose turns are given with the user's words, the exchanges and the answer: for each, its turn,
 /// id and outcome.
 fn calls_of(turns: Vec<(&str, Vec<Passed>, &str)>) -> Vec<(u32, String, &'static str)> {
+    shown_calls_of(turns).into_iter().map(|(turn, id, outcome, _)| (turn, id, outcome)).collect()
+}
+
+/// The same, with the arguments.
+fn shown_calls_of(turns: Vec<(&str, Vec<Passed>, &str)>) -> Vec<(u32, String, &'static str, Value)> {
     let clock = Arc::new(VirtualClock::at(jiff::Timestamp::UNIX_EPOCH));
     let tap = Arc::new(Tap::new(Arc::new(Slow(Arc::clone(&clock)))));
     let settings = settings();
@@ -34,7 +39,7 @@ fn calls_of(turns: Vec<(&str, Vec<Passed>, &str)>) -> Vec<(u32, String, &'static
                 ToolOutcome::Failed { .. } => "failed",
                 _ => "unseen",
             };
-            Some((event.turn, call.id.clone(), outcome))
+            Some((event.turn, call.id.clone(), outcome, call.arguments.clone()))
         }
         _ => None,
     };
@@ -87,6 +92,46 @@ fn a_call_whose_result_a_later_turn_shows_is_one_call_of_the_turn_in_which_it_ra
         let expected: Vec<_> = at(0, first).into_iter().chain(at(1, second)).collect();
         assert_eq!(found, expected, "{answer}: {behind:?}");
     }
+}
+
+#[test]
+fn a_late_call_has_the_arguments_that_the_conversation_shows_with_its_result() {
+    let confirm = "Refund 50? (yes/no)";
+    let edited = json!({"amount": 500});
+    // The user approves another amount, or the agent takes one; or it had run in the turn that asked for it.
+    for (answer, behind, turn) in
+        [(confirm, vec![], 1), ("Done.", vec![says("assistant", "Done."), says("user", "yes")], 0)]
+    {
+        for shown in [&edited, &json!({})] {
+            let mut conversation = vec![says("user", "Refund me")];
+            let one = vec![model(&mut conversation, call("c1", "refund", &json!({"amount": 50})))];
+            _ = conversation.pop();
+            conversation.push(call("c1", "refund", shown));
+            result(&mut conversation, "c1", &json!({"refunded": true}));
+            conversation.extend(behind.clone());
+            let two = vec![model(&mut conversation, says("assistant", "All right."))];
+            conversation.push(says("user", "thanks"));
+            let three = vec![model(&mut conversation, says("assistant", "Bye."))];
+            let found =
+                shown_calls_of(vec![("Refund me", one, answer), ("yes", two, "All right."), ("thanks", three, "Bye.")]);
+            // Arguments that the agent leaves out are those of the model.
+            let ran = if *shown == edited { shown.clone() } else { json!({"amount": 50}) };
+            assert_eq!(found, [(turn, "c1".to_owned(), "ok", ran)], "{answer}");
+        }
+    }
+}
+
+#[test]
+fn an_edited_call_with_an_id_that_repeats_is_no_call_of_this_turn() {
+    let mut conversation = vec![says("user", "Refund me")];
+    let one = vec![model(&mut conversation, call("x", "refund", &json!({"amount": 50})))];
+    let mut other = vec![says("user", "And me")];
+    let mut two = vec![model(&mut other, call("x", "refund", &json!({"amount": 7})))];
+    result(&mut other, "x", &json!({"refunded": true}));
+    two.push(model(&mut other, says("assistant", "All right.")));
+    let found = shown_calls_of(vec![("Refund me", one, "Sure?"), ("And me", two, "All right.")]);
+    let id = || "x".to_owned();
+    assert_eq!(found, [(0, id(), "unseen", json!({"amount": 50})), (1, id(), "ok", json!({"amount": 7}))]);
 }
 
 #[test]

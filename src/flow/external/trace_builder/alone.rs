@@ -101,14 +101,14 @@ impl TraceBuilder<'_> {
         }
     }
 
-    /// Whether an earlier turn asked for a call: where the user's words of this turn do not stand before it, as it was they that
-    /// approved another call, the history of earlier turns does.
+    /// Whether a call is that of an earlier turn: its result is a late one, or, where the user's words of this turn do not stand before it, as it was they that
+    /// approved another call, the history of earlier turns has it.
     fn is_of_earlier_turn(&self, id: &str, (tool, arguments): &(String, Value), said_now: bool) -> bool {
         let is_known = |what: &&What| match what {
             What::ToolCalled(call) => call.id == *id && call.tool == *tool && call.arguments == *arguments,
             _ => false,
         };
-        self.is_open(id) || !said_now && self.earlier.iter().any(is_known)
+        self.is_late(id) || !said_now && self.earlier.iter().any(is_known)
     }
 
     /// Keeps what a request tells the model, except the conversation itself: passages may stand in it.

@@ -34,6 +34,7 @@ impl TraceBuilder<'_> {
             let (dialect, body) = (group.request.profile.name, &group.request.body);
             self.of_provider.extend(hosted::offered(dialect, body));
             self.offers_unnamed |= hosted::offers_unnamed(body);
+            self.late_results(asked);
             self.written_calls(asked);
             self.told(&asked.messages);
             self.results(asked);

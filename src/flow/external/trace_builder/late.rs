@@ -4,7 +4,7 @@
 use super::{TraceBuilder, Waiting, last_call};
 use crate::flow::external::decoder;
 use crate::flow::external::evidence::places_alone;
-use crate::provider::chat::{ChatRequest, Message, Role};
+use crate::provider::chat::{ChatRequest, Message, Role, ToolCall};
 use crate::provider::tool_result::leaves;
 use crate::trace::{ToolCalled, ToolOutcome};
 use serde_json::Value;
@@ -16,6 +16,8 @@ pub(in crate::flow::external) struct LateResult {
     pub call: u32,
     /// The call's id.
     pub id: String,
+    /// The tool and the arguments with which it ran.
+    pub ran_as: (String, Value),
     /// The turn in which it ran.
     pub ran: Ran,
 }
@@ -34,11 +36,12 @@ pub(in crate::flow::external) enum Ran {
 impl TraceBuilder<'_> {
     /// Reads the results of the calls that earlier turns left open from a request.
     pub(super) fn late_results(&mut self, asked: &ChatRequest) {
-        for call in std::mem::take(&mut self.open) {
-            let Some(place) = self.late_result(&asked.messages, &call) else {
+        for mut call in std::mem::take(&mut self.open) {
+            let Some((place, made)) = self.late_result(&asked.messages, &call) else {
                 self.open.push(call);
                 continue;
             };
+            call.shown_as(made);
             let outcome = self.outcome_in(&asked.messages[place], &call);
             let ran = if call.is_requested() { Ran::Now } else { self.ran_in(&asked.messages, place, &outcome) };
             self.came_late(call, outcome, ran);
@@ -61,15 +64,16 @@ impl TraceBuilder<'_> {
     }
 
     fn came_late(&mut self, call: Waiting, outcome: ToolOutcome, ran: Ran) {
-        self.late.push(LateResult { call: call.completion, id: call.id.clone(), ran: ran.clone() });
+        let ran_as = (call.tool.clone(), call.arguments.clone());
+        self.late.push(LateResult { call: call.completion, id: call.id.clone(), ran_as, ran: ran.clone() });
         if !matches!(ran, Ran::Before(_)) {
             self.called(call, outcome);
         }
     }
 
-    /// Whether an earlier turn left a call of that id open.
-    pub(super) fn is_open(&self, id: &str) -> bool {
-        self.open.iter().any(|call| call.id == id) || self.late.iter().any(|late| late.id == id)
+    /// Whether this turn showed the result of a call of that id which an earlier turn had left open.
+    pub(super) fn is_late(&self, id: &str) -> bool {
+        self.late.iter().any(|late| late.id == id)
     }
 
     /// The call of an earlier turn with that id, if a span shows that it ran in this one.
@@ -79,26 +83,34 @@ impl TraceBuilder<'_> {
         } else {
             let place = self.open.iter().position(|call| call.id == id)?;
             let call = self.open.remove(place);
-            self.late.push(LateResult { call: call.completion, id: call.id, ran: Ran::Now });
+            let ran_as = (call.tool, call.arguments);
+            self.late.push(LateResult { call: call.completion, id: call.id, ran_as, ran: Ran::Now });
         }
         let earlier = self.earlier.iter().find_map(|what| what.tool_call().filter(|call| call.id == id));
         earlier.map(|call| Waiting::again(self.at, call))
     }
 
-    /// Place of the message with the result of an open call. As ids may repeat, it answers a call of that tool and arguments,
-    /// behind the results of equal calls that were made before.
-    fn late_result(&self, messages: &[Message], call: &Waiting) -> Option<usize> {
-        let answers = |place: &usize| {
-            messages[*place].role == Role::Tool
-                && messages[*place].answers.as_ref() == Some(&call.id)
-                && last_call(&messages[..*place], &call.id).is_some_and(|made| call.is_made_by(made))
+    /// Place of the message with the result of an open call, and the call as the messages show it. As ids may repeat, it answers
+    /// a call of that tool and arguments, behind the results of equal calls that were made before. Where no message makes that
+    /// call, the user or a guard changed it: then it answers a call that no model asked for.
+    fn late_result<'m>(&self, messages: &'m [Message], call: &Waiting) -> Option<(usize, &'m ToolCall)> {
+        let answered = |place: usize| {
+            let is_answer = messages[place].role == Role::Tool && messages[place].answers.as_ref() == Some(&call.id);
+            is_answer.then(|| last_call(&messages[..place], &call.id)).flatten().map(|made| (place, made))
         };
         let is_answered = |made: &&ToolCalled| {
             let is_before = made.call < call.completion && !made.outcome.is_unseen();
             is_before && made.id == call.id && made.tool == call.tool && made.arguments == call.arguments
         };
-        let calls = self.earlier.iter().filter_map(|what| what.tool_call());
-        (0..messages.len()).filter(answers).nth(calls.filter(is_answered).count())
+        let calls = || self.earlier.iter().filter_map(|what| what.tool_call());
+        let mut all = (0..messages.len()).filter_map(answered);
+        if messages.iter().flat_map(|message| &message.calls).any(|made| made.id == call.id && call.is_made_by(made)) {
+            return all.filter(|(_, made)| call.is_made_by(made)).nth(calls().filter(is_answered).count());
+        }
+        all.find(|(_, made)| {
+            let is_known = |known: &ToolCalled| known.id == made.id && Waiting::again(self.at, known).is_made_by(made);
+            !calls().any(is_known) && !self.made.contains(&(made.name.clone(), decoder::document(&made.arguments)))
+        })
     }
 
     /// The turn in which a call ran whose result stands at that place: this one if no words follow it. The one that asked for

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 impl TraceBuilder<'_> {
     /// Reads the results of pending calls from a request.
     pub(super) fn results(&mut self, asked: &ChatRequest) {
-        self.late_results(asked);
         for (message, call) in self.answered(asked) {
             let outcome = self.outcome_in(message, &call);
             self.called(call, outcome);
@@ -62,8 +61,13 @@ impl TraceBuilder<'_> {
                 last(&|call| is_new && is_it(call) && last_call(&asked.messages, &call.id).is_none())
             };
             let known = exact.or_else(|| last(&|call| call.id == *id)).or_else(renamed);
-            let call = known.and_then(|known| Some((known, waiting[known].take()?)));
-            found.extend(call.map(|(known, call)| (known, (message, call))));
+            let Some((known, mut call)) = known.and_then(|known| Some((known, waiting[known].take()?))) else {
+                continue;
+            };
+            if let Some(made) = made {
+                call.shown_as(made);
+            }
+            found.push((known, (message, call)));
         }
         self.waiting = waiting.into_iter().flatten().collect();
         found.sort_by_key(|(known, _)| *known);

@@ -55,8 +55,12 @@ impl TraceBuilder<'_> {
         let place = place.or_else(|| self.waiting.iter().position(free));
         let pending = place.and_then(|place| self.waiting.get_mut(place));
         // What the user approved was asked for in an earlier turn.
-        let pending = pending.or_else(|| self.open.iter_mut().find(|call| free(call) && call.arguments == arguments));
+        let place = self.open.iter().position(|call| free(call) && call.arguments == arguments);
+        let place = place.or_else(|| self.open.iter().position(free));
+        let pending = pending.or_else(|| place.and_then(|place| self.open.get_mut(place)));
         if let Some(call) = pending {
+            // A guard or the user may have changed what the model asked for.
+            call.arguments = arguments;
             call.requested(attempts, within);
             call.ran = Some(ran);
             return;
