@@ -64,6 +64,9 @@ fn a_call_whose_result_a_later_turn_shows_is_one_call_of_the_turn_in_which_it_ra
         // The user approves it: the result is all that is new, or stands behind the words.
         (confirm, vec![done()], None, Some("ok")),
         (confirm, vec![returned(json!({"error": "down"}))], None, Some("failed")),
+        // What the confirmation shares with the result by chance, or because it was looked up, is no answer.
+        ("Cancel A-1? Reply 1 for yes, 2 for no.", vec![returned(json!({"items": 1}))], None, Some("ok")),
+        ("Cancel A-1 for 49.95 EUR?", vec![returned(json!({"fee": 49.95}))], Some("unseen"), Some("ok")),
         // The user refuses it, and it runs all the same.
         (confirm, vec![done(), says("user", "go on")], Some("unseen"), Some("ok")),
         // The user refuses it.

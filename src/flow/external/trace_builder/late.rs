@@ -9,6 +9,9 @@ use crate::provider::tool_result::leaves;
 use crate::trace::{ToolCalled, ToolOutcome};
 use serde_json::Value;
 
+/// Least letters and digits of a value that tells: a short number stands in many texts.
+const LEAST_TELLING: usize = 4;
+
 /// The result of a call of an earlier turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::flow::external) struct LateResult {
@@ -113,9 +116,10 @@ impl TraceBuilder<'_> {
         })
     }
 
-    /// The turn in which a call ran whose result stands at that place: this one if no words follow it. The one that asked for
-    /// it if the agent's words follow it, if an answer says what only the result can have said, or if it failed: what the
-    /// user refuses runs in no turn.
+    /// The turn in which a call ran whose result stands at that place. The words behind it come first: the agent's say that the
+    /// turn that asked for it did, none that this one did. The user's leave it open: then an answer that says what only the
+    /// result can have said, or a failure, is of the turn that asked for it, as what the user refuses runs in no turn. Where
+    /// such an answer is contradicted by the lack of words, it is either.
     fn ran_in(&self, messages: &[Message], place: usize, outcome: &ToolOutcome) -> Ran {
         let result = &messages[place].content;
         let answers = || self.known.iter().filter(|(role, _)| *role == Role::Assistant).map(|(_, said)| said);
@@ -127,8 +131,10 @@ impl TraceBuilder<'_> {
             Value::Number(number) => Some(number.to_string()),
             _ => None,
         });
-        let mut telling =
-            values.filter(|value| value.contains(|letter: char| letter.is_ascii_digit() || letter == ' '));
+        let mut telling = values.filter(|value| {
+            let is_long = value.chars().filter(|letter| letter.is_alphanumeric()).count() >= LEAST_TELLING;
+            is_long && value.contains(|letter: char| letter.is_ascii_digit() || letter == ' ')
+        });
         let is_answer = |said: &String| !said.trim().is_empty() && said.trim() == result.trim();
         let follows = |role: Role| {
             let says =
@@ -136,14 +142,14 @@ impl TraceBuilder<'_> {
             messages[place + 1..].iter().any(says)
         };
         let failed = matches!(outcome, ToolOutcome::Failed { .. });
-        if follows(Role::Assistant) || answers().any(is_answer) || telling.any(|value| is_said(&value)) {
-            Ran::Before(outcome.clone())
-        } else if !follows(Role::User) {
-            Ran::Now
-        } else if failed {
-            Ran::Before(outcome.clone())
-        } else {
-            Ran::Unknown
+        if follows(Role::Assistant) {
+            return Ran::Before(outcome.clone());
+        }
+        let told = answers().any(is_answer) || telling.any(|value| is_said(&value));
+        match follows(Role::User) {
+            true if told || failed => Ran::Before(outcome.clone()),
+            false if !told => Ran::Now,
+            _ => Ran::Unknown,
         }
     }
 }
