@@ -1,6 +1,9 @@
-//! Calls that did not run as the model wrote them.
+//! Calls that did not run as the model wrote them, and words that stand in others.
 
+use super::super::shown::digests;
 use super::*;
+use crate::flow::digest;
+use crate::provider::chat::Message;
 
 fn made(exchanges: Vec<Passed>) -> Vec<(String, Value, bool)> {
     let (events, _) = told(exchanges);
@@ -31,4 +34,37 @@ fn a_call_that_a_guard_rewrote_is_the_one_that_the_conversation_or_the_server_sh
     result(&mut conversation, "c1", &json!("refunded"));
     exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "Done."})));
     assert_eq!(made(exchanges), ran("refund", 500), "the server says what ran");
+}
+
+#[test]
+fn short_words_are_found_where_they_are_said_and_not_within_others() {
+    let known = [(Role::User, "How long does delivery take?"), (Role::Assistant, "3 days."), (Role::User, "no")];
+    let known = known.map(|(role, said)| (role, said.to_owned()));
+    let found = |role: Role, text: &str| digests(&known, &Message::text(role, text));
+    let of = |places: &[usize]| places.iter().map(|at| digest(known[*at].0, &known[*at].1)).collect::<Vec<_>>();
+    for apart in ["You know nothing else.", "Answer yes or no.", "- yes: it is\n- no: it is not", "no idea"] {
+        assert_eq!(found(Role::System, apart), [digest(Role::System, apart)], "{apart}");
+    }
+    for said in [
+        "no",
+        " no\n",
+        "User: no",
+        "<user>no</user>",
+        "Ask.\n\nno\n\nBe brief.",
+        "{\"role\": \"user\", \"content\": \"no\"}",
+    ] {
+        assert_eq!(found(Role::System, said), of(&[2]), "{said}");
+        assert_eq!(found(Role::User, said), of(&[2]), "{said}");
+    }
+    let transcript = "You know it.\nUser: How long does delivery take?\nYou: 3 days.\nUser: no";
+    assert_eq!(found(Role::System, transcript), of(&[0, 1, 2]));
+    assert_eq!(found(Role::User, "They say no to that"), of(&[2]), "the user's words may be wrapped in any others");
+    let with_passages = "no refunds, no\n\nHow long does delivery take?";
+    assert_eq!(found(Role::User, with_passages), of(&[0]));
+    let result = "{\"query\": \"How long does delivery take?\", \"note\": \"no\"}";
+    assert_eq!(
+        found(Role::Tool, result),
+        [digest(Role::Tool, result)],
+        "a result that repeats the question is a result"
+    );
 }
