@@ -1,7 +1,9 @@
 //! `context_preservation`: conversations that keep their context / conversations of two turns or more (SC-008).
 //!
 //! Three conditions must hold. History: every completion of each later turn was shown every message that the previous
-//! turn left as history, in order (a subsequence, because the flow adds messages). Nothing foreign: among and before
+//! turn left as history, in order (a subsequence, because the flow adds messages). The agent of others may ask a model
+//! beside the conversation, to choose a route, to guard or for a title: of its completions, those count whose calls ran and
+//! the one that gave the answer. If no completion has the words of the answer, all count. Nothing foreign: among and before
 //! the history there are only system messages, and the first completion of a turn is shown exactly one message more,
 //! the user's. The agent of others may keep its calls and their results among the history: of its messages, only those of
 //! users can be foreign. Probes: every context probe of the conversation's turns holds. An empty history preserves nothing and
@@ -10,7 +12,7 @@
 use super::catalogue::Registered;
 use super::expectation::probe_failure;
 use super::{Member, Metric, Observation, TrialView, TurnView};
-use crate::trace::{EXTERNAL, IMPORTED};
+use crate::trace::{EXTERNAL, IMPORTED, ModelCalled, Reply, ToolOutcome, ToolResult};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered::rate("context_preservation", |_| Metric {
@@ -18,7 +20,10 @@ pub(super) const ENTRIES: &[Registered] = &[Registered::rate("context_preservati
     members: &[Member::Shown, Member::History, Member::Answers],
     ..Metric::new("conversations", observe)
 })
-.about("Conversations of several turns that were shown their whole history and whose context probes all hold.")];
+.about(
+    "Conversations of several turns whose completions were shown their whole history and whose context probes all hold; of an \
+     agent outside, the completions that gave the answer or whose calls ran.",
+)];
 
 /// How the digest of a user's message begins.
 const USER: &str = "user:";
@@ -29,7 +34,32 @@ pub(super) fn subsequence(wanted: &[String], shown: &[String]) -> bool {
     wanted.iter().all(|digest| rest.any(|seen| seen == digest))
 }
 
-fn history_failure(before: &TurnView<'_>, later: &TurnView<'_>) -> Option<String> {
+/// The completions of a turn that must know its conversation, each with its place in the turn.
+fn within<'a>(turn: &TurnView<'a>, foreign_agent: bool) -> Vec<(usize, &'a ModelCalled)> {
+    let all: Vec<_> = turn.models().enumerate().collect();
+    if !foreign_agent {
+        return all;
+    }
+    let is_run = |asked: &ModelCalled| {
+        asked.reply.lists_calls() && turn.calls().any(|call| call.call == asked.call && !call.outcome.is_unseen())
+    };
+    let responded = |outcome: &ToolOutcome| matches!(outcome, ToolOutcome::Ok(ToolResult::Responded));
+    let by_call = turn.calls().filter(|call| responded(&call.outcome)).map(|call| call.call).last();
+    let by_text = || {
+        let said = turn.answer().map(|answer| answer.text.trim()).filter(|said| !said.is_empty())?;
+        let texts = all.iter().filter_map(|(_, asked)| match &asked.reply {
+            Reply::Completion(completion) => Some((asked.call, completion.text.trim())),
+            Reply::Failure { .. } => None,
+        });
+        let is_part = |text: &str| text.contains(said) || said.contains(text) && text.len() * 2 >= said.len();
+        let whole = texts.clone().find(|(_, text)| *text == said);
+        whole.or_else(|| texts.clone().find(|(_, text)| is_part(text))).map(|(call, _)| call)
+    };
+    let Some(answering) = by_call.or_else(by_text) else { return all };
+    all.into_iter().filter(|(_, asked)| asked.call == answering || is_run(asked)).collect()
+}
+
+fn history_failure(before: &TurnView<'_>, later: &TurnView<'_>, foreign_agent: bool) -> Option<String> {
     let at = later.turn.saturating_add(1);
     let Some(end) = before.ended() else {
         return Some(format!("turn {} {}", before.turn.saturating_add(1), before.ending()));
@@ -40,8 +70,9 @@ fn history_failure(before: &TurnView<'_>, later: &TurnView<'_>) -> Option<String
     if end.history.is_empty() {
         return Some(format!("turn {} left no history", before.turn.saturating_add(1)));
     }
-    let lost = later.models().position(|asked| !subsequence(&end.history, &asked.shown))?;
-    let when = if lost == 0 { String::new() } else { format!(" at completion {}", lost + 1) };
+    let within = within(later, foreign_agent);
+    let (lost, _) = within.iter().find(|(_, asked)| !subsequence(&end.history, &asked.shown))?;
+    let when = if *lost == 0 { String::new() } else { format!(" at completion {}", lost + 1) };
     Some(format!("turn {at} was not shown the history before it{when}"))
 }
 
@@ -50,22 +81,22 @@ pub(super) fn spoken(digest: &str) -> bool {
     !["sys", "developer"].iter().any(|role| digest.starts_with(role))
 }
 
+/// Whether a message can be foreign: one of the conversation, and of the agent of others one of a user.
+fn counts(digest: &str, foreign_agent: bool) -> bool {
+    spoken(digest) && (!foreign_agent || digest.starts_with(USER))
+}
+
 /// Describes messages shown in a turn that are neither its history nor its input: a message among or before the
-/// history, or more than the user's words after it. `preamble` is what the agent shows before any history; `counts` says
-/// which messages are looked at.
-fn foreign(
-    preamble: &[&String],
-    history: &[String],
-    turn: &TurnView<'_>,
-    counts: impl Fn(&str) -> bool,
-) -> Option<String> {
-    let history: Vec<&String> = history.iter().filter(|digest| counts(digest)).collect();
-    for (ordinal, asked) in (1..).zip(turn.models()) {
-        let spoken: Vec<&String> = asked.shown.iter().filter(|digest| counts(digest)).collect();
+/// history, or more than the user's words after it. `preamble` is what the agent shows before any history. Of the agent of
+/// others, only the messages of users are looked at.
+fn foreign(preamble: &[&String], history: &[String], turn: &TurnView<'_>, foreign_agent: bool) -> Option<String> {
+    let history: Vec<&String> = history.iter().filter(|digest| counts(digest, foreign_agent)).collect();
+    for (place, asked) in within(turn, foreign_agent) {
+        let spoken: Vec<&String> = asked.shown.iter().filter(|digest| counts(digest, foreign_agent)).collect();
         let spoken = spoken.strip_prefix(preamble).unwrap_or(&spoken);
         let agree = history.iter().zip(spoken).take_while(|(wanted, seen)| wanted == seen).count();
-        if agree < history.len().min(spoken.len()) || (ordinal == 1 && spoken.len() > history.len() + 1) {
-            let (turn, at) = (turn.turn.saturating_add(1), agree + 1);
+        if agree < history.len().min(spoken.len()) || (place == 0 && spoken.len() > history.len() + 1) {
+            let (turn, ordinal, at) = (turn.turn.saturating_add(1), place + 1, agree + 1);
             return Some(format!("turn {turn}, completion {ordinal} was shown a foreign message at place {at}"));
         }
     }
@@ -74,23 +105,23 @@ fn foreign(
 
 fn observe(view: &TrialView<'_>) -> Vec<Observation> {
     let mut units = Vec::new();
+    let foreign_agent = [EXTERNAL, IMPORTED].contains(&view.trace.lane.flow.as_str());
     for turns in view.turns.chunk_by(|left, right| left.conversation == right.conversation) {
         if turns.len() < 2 {
             continue;
         }
-        let history = turns.windows(2).find_map(|pair| history_failure(&pair[0], &pair[1]));
+        let history = turns.windows(2).find_map(|pair| history_failure(&pair[0], &pair[1], foreign_agent));
         let before = |at: usize| {
             let end = at.checked_sub(1).and_then(|before| turns[before].ended());
             end.map_or(&[][..], |end| end.history.as_slice())
         };
         // The agent of others may show the same examples in front of every turn.
-        let foreign_agent = [EXTERNAL, IMPORTED].contains(&view.trace.lane.flow.as_str());
-        let counts = |digest: &str| spoken(digest) && (!foreign_agent || digest.starts_with(USER));
-        let first = turns[0].models().next().filter(|_| foreign_agent);
+        let first = within(&turns[0], foreign_agent).into_iter().next().filter(|_| foreign_agent);
         let mut preamble: Vec<&String> =
-            first.iter().flat_map(|asked| &asked.shown).filter(|digest| counts(digest)).collect();
+            first.iter().flat_map(|(_, asked)| &asked.shown).filter(|digest| counts(digest, foreign_agent)).collect();
         preamble.pop();
-        let foreign = || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn, counts));
+        let foreign =
+            || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn, foreign_agent));
         let probe = || turns.iter().find_map(|turn| probe_failure(view, turn));
         let lack = history.or_else(foreign).or_else(probe);
         units.push(Observation::unless(turns[0].conversation_label(), lack));
@@ -100,7 +131,64 @@ fn observe(view: &TrialView<'_>) -> Vec<Observation> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Outcome;
+    use super::super::sample::{metric, plan, story, viewed};
     use super::subsequence;
+    use crate::trace::{Completion, ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult, What};
+    use serde_json::{Value, json};
+
+    /// What the metric says of a conversation whose second turn has these completions: what each was shown and said, and
+    /// whether a call of it ran.
+    fn of_second_turn(flow: &str, completions: &[(&[&str], &str, bool)]) -> String {
+        let plan = plan("[{case: a, turns: [{ask: I live in Turku}, {ask: heating grants?}]}]", "[]", 1);
+        let mut story = story(&plan, 0).turn("I live in Turku").deliver("noted", &[], 1).turn_begins("heating grants?");
+        for (call, (shown, text, calls)) in (1..).zip(completions) {
+            let named = calls.then(|| "look".to_owned()).into_iter().collect();
+            let completion = Completion { text: (*text).to_owned(), calls: named, ..Completion::default() };
+            story = story.push(What::ModelCalled(ModelCalled {
+                call,
+                service: None,
+                state: String::new(),
+                took_us: 1,
+                first_token_us: None,
+                shown: shown.iter().map(ToString::to_string).collect(),
+                tool_choice: "auto".into(),
+                attempts: Vec::new(),
+                reply: Reply::Completion(completion),
+            }));
+            if *calls {
+                let outcome = ToolOutcome::Ok(ToolResult::other(Value::Null));
+                let (id, tool, arguments, attempts) = ("c".into(), "look".into(), json!({}), Vec::new());
+                let called = ToolCalled { call, id, tool, arguments, outcome, began_us: None, took_us: 1, attempts };
+                story = story.push(What::ToolCalled(called));
+            }
+        }
+        let mut trace = story.deliver("There are two.", &[], 1).done();
+        trace.lane.flow = flow.into();
+        let units = viewed(&plan, &trace, |view| (metric("context_preservation").observe)(&view));
+        let [unit] = units.as_slice() else { panic!("one conversation") };
+        if matches!(unit.outcome, Outcome::Success) { "yes".into() } else { unit.note.clone() }
+    }
+
+    #[test]
+    fn an_agent_outside_may_ask_beside_the_conversation_and_answers_and_calls_with_its_history() {
+        let whole: &[&str] = &["system:0", "user:I live in Turku", "assistant:noted", "user:heating grants?"];
+        let alone: &[&str] = &["system:1", "user:heating grants?"];
+        let (router, title) = ((alone, "grants", false), (alone, "Grants in Turku", false));
+        let answer = (whole, "There are two.", false);
+        assert_eq!(of_second_turn("external", &[router, answer, title]), "yes");
+        assert_ne!(
+            of_second_turn("tool-rag", &[router, answer, title]),
+            "yes",
+            "flows of our own ask nothing beside it"
+        );
+        let lost = "turn 2 was not shown the history before it";
+        let second = format!("{lost} at completion 2");
+        assert_eq!(of_second_turn("external", &[(whole, "grants", false), (alone, "There are two.", false)]), second);
+        assert_eq!(of_second_turn("external", &[answer, (alone, "", true)]), second, "its call ran");
+        let of_neither = [(alone, "two", false), (whole, "maybe", false)];
+        assert_eq!(of_second_turn("external", &of_neither), lost, "the answer is of neither, so both count");
+    }
 
     #[test]
     fn history_may_be_interleaved_and_not_reordered() {
