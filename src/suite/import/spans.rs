@@ -184,7 +184,7 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>, known: Known
     events.push(began, What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None });
     let mut logged = story.logged.iter().peekable();
     for (number, turn) in (0..).zip(turns) {
-        events.begin(number, turn.query.clone());
+        events.begin(number, turn);
         if ends {
             let why = || story.because(format!("no span says what turn {} was asked", number + 1));
             let missing = || ConversationError::Source(why());

@@ -2,10 +2,11 @@
 //!
 //! The outermost agents below one root are one turn: its query is what the first was asked, its answer what the last
 //! said. Without a span of an agent, a completion begins a turn if a user's message follows the last answer in its
-//! input; the turn's answer is then the last text of the model.
+//! input; the turn's answer is then the last text of the model. A completion behind that text which is shown neither it nor a
+//! call or result stands beside the conversation, as one for a title does.
 
 use super::HIDDEN;
-use super::meaning::{Operation, Ran};
+use super::meaning::{Completed, Operation, Ran};
 use super::messages::{Said, prints};
 use super::story::Story;
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub(crate) struct SpanTurn {
     pub(crate) is_untimed: bool,
     /// What was done in it: indexes into [`Story::operations`], in order.
     pub(crate) operations: Vec<usize>,
+    /// Completions among them that stand beside the conversation: their words are not its answer.
+    pub(crate) aside: Vec<usize>,
     root: String,
 }
 
@@ -133,13 +136,14 @@ fn by_completions(story: &Story, turn: &mut SpanTurn) {
             done if done.is_repeated => None,
             done => {
                 if let Operation::Completed(completed) = &done.operation {
-                    Some((done, completed))
+                    Some((*place, completed))
                 } else {
                     None
                 }
             }
         })
         .collect();
+    let aside = aside(&completed);
     if turn.query.is_none() {
         let asked = completed.iter().find_map(|(_, one)| one.input.as_ref()?.iter().rfind(|said| said.is_user()));
         // One text without a role is a prompt.
@@ -147,7 +151,7 @@ fn by_completions(story: &Story, turn: &mut SpanTurn) {
             || completed.first().and_then(|(_, one)| one.input.as_ref()?.first().filter(|said| said.role.is_empty()));
         turn.query = asked.or_else(prompt).map(|said| said.text.clone()).filter(|text| text != HIDDEN);
     }
-    let Some((last, completion)) = completed.last() else { return };
+    let Some((last, completion)) = completed.iter().rfind(|(place, _)| !aside.contains(place)) else { return };
     let said = completion.output.iter().flatten().rfind(|said| said.is_agent() && said.calls.is_empty());
     let said = said.map(|said| said.text.clone()).filter(|text| !["", HIDDEN].contains(&text.trim()));
     if turn.answer.as_ref().is_none_or(|answer| said.as_ref().is_some_and(|said| prints(answer, said))) {
@@ -156,6 +160,28 @@ fn by_completions(story: &Story, turn: &mut SpanTurn) {
     // An agent whose span ended well and hides its contents may have answered after its model failed.
     let is_hidden = !turn.root.is_empty() && turn.query.is_none() && turn.answer.is_none();
     if !turn.is_answered_by_agent && !is_hidden {
-        turn.failed = turn.failed.take().or_else(|| last.failed.clone());
+        turn.failed = turn.failed.take().or_else(|| story.operations[*last].failed.clone());
     }
+    turn.aside = aside;
+}
+
+/// Which completions stand beside the conversation of the others: behind the model's last calls and the words after them, those
+/// that are shown neither these words nor any call or result.
+fn aside(completed: &[(usize, &Completed)]) -> Vec<usize> {
+    let calls = |one: &Completed| one.output.iter().flatten().any(|said| !said.calls.is_empty());
+    let Some(called) = completed.iter().rposition(|(_, one)| calls(one)) else { return Vec::new() };
+    let mut words: Vec<&str> = Vec::new();
+    let mut aside = Vec::new();
+    for (place, one) in &completed[called + 1..] {
+        let continues = |said: &Said| {
+            !said.calls.is_empty() || said.answers.is_some() || words.iter().any(|words| said.text.contains(words))
+        };
+        if !words.is_empty() && one.input.as_ref().is_some_and(|input| !input.iter().any(continues)) {
+            aside.push(*place);
+            continue;
+        }
+        let said = one.output.iter().flatten().filter(|said| said.is_agent());
+        words.extend(said.map(|said| said.text.trim()).filter(|text| !["", HIDDEN].contains(text)));
+    }
+    aside
 }

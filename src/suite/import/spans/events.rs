@@ -25,6 +25,8 @@ pub(super) struct Events<'s> {
     turn: u32,
     /// The user's words in the turn.
     query: Option<String>,
+    /// Completions beside its conversation.
+    aside: Vec<usize>,
     completions: u32,
     pub(super) events: Vec<Event>,
     /// Calls without a result: index of the event.
@@ -58,6 +60,7 @@ impl<'s> Events<'s> {
             began,
             turn: 0,
             query: None,
+            aside: Vec::new(),
             completions: 0,
             events: Vec::new(),
             waiting: Vec::new(),
@@ -74,8 +77,9 @@ impl<'s> Events<'s> {
         }
     }
 
-    pub(super) fn begin(&mut self, turn: u32, query: Option<String>) {
-        (self.turn, self.query, self.first) = (turn, query, self.events.len());
+    pub(super) fn begin(&mut self, number: u32, turn: &SpanTurn) {
+        (self.turn, self.query, self.first) = (number, turn.query.clone(), self.events.len());
+        self.aside.clone_from(&turn.aside);
         (self.words, self.called_since, self.got) = (None, false, Vec::new());
     }
 
@@ -137,10 +141,11 @@ impl<'s> Events<'s> {
             }),
         };
         self.push(done.at_ns, What::ModelCalled(conversation::completed(call, done.took_us, reply)));
-        let is_own = !self
-            .story
-            .around(place)
-            .any(|at| matches!(self.story.operations[at].operation, Operation::Ran(_) | Operation::Found(_)));
+        let is_own = !self.aside.contains(&place)
+            && !self
+                .story
+                .around(place)
+                .any(|at| matches!(self.story.operations[at].operation, Operation::Ran(_) | Operation::Found(_)));
         let end_ns = done.at_ns.saturating_add(done.took_us.saturating_mul(1_000));
         let (first, is_word) = (self.waiting.len(), |text: &str| text != HIDDEN && !is_blank(without_reasoning(text)));
         for asked in output.iter().flat_map(|said| &said.calls) {

@@ -102,6 +102,27 @@ fn a_call_that_only_an_input_shows_was_made_once_and_has_the_result_that_the_inp
 }
 
 #[test]
+fn a_completion_behind_the_answer_that_knows_nothing_of_it_is_no_answer() {
+    let ended = |spans: &[Value]| {
+        let told = read(spans).remove(0).told.expect("a story");
+        let end = told
+            .events
+            .into_iter()
+            .find_map(|event| if let What::TurnEnded(end) = event.what { Some(end) } else { None });
+        end.and_then(|end| end.outcome.answer().map(|answer| answer.text.clone()))
+    };
+    let shown = [user("q?"), made("c1", "refund", &json!({})), result("c1", "refunded")];
+    let other = json!({"role": "assistant", "content": "Other."});
+    let asks = |text: &str| chat(5, (5.0, 6.0), &[user(text)], &other);
+    let turn = [chat(2, (0.5, 1.0), &shown[..1], &shown[1]), chat(4, (3.0, 4.0), &shown, &answer())];
+    let behind = |last: Value| ended(&[&turn[..], &[last]].concat());
+    assert_eq!(behind(asks("Make a title for: q?")).as_deref(), Some("It is 30 days."));
+    assert_eq!(behind(asks("Say it better: It is 30 days.")).as_deref(), Some("Other."));
+    let more = [&shown[..], &[answer(), user("again")]].concat();
+    assert_eq!(behind(chat(5, (5.0, 6.0), &more[..3], &other)).as_deref(), Some("Other."));
+}
+
+#[test]
 fn examples_and_earlier_turns_in_an_input_are_no_calls_and_a_reminder_after_a_result_begins_no_turn() {
     let call = [made("c1", "refund", &json!({})), result("c1", "so")];
     let before = [&[user("an example")], &call[..], &[answer(), user("q?")]].concat();
