@@ -80,6 +80,11 @@ const NOT_IN_TRAFFIC: &[Member] = &[
 ];
 
 impl Member {
+    /// What a list of messages does not show, and that member.
+    pub(crate) fn not_in_messages_and(member: Self) -> Vec<Self> {
+        Self::ALL.iter().copied().filter(|one| !IN_MESSAGES.contains(one) || *one == member).collect()
+    }
+
     /// What else shows it of an external agent, if anything does.
     pub(crate) fn shown_by(self) -> Option<&'static str> {
         Some(match self {

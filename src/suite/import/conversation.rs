@@ -6,23 +6,29 @@
 //! unanswered last user message is a query, unless the mapping says otherwise or the conversation was graded, which
 //! shows that it is complete; thanks or a farewell alone are never a query, because they need no answer. A greeting
 //! before the first user message is not an answer.
+//!
+//! A call of a tool with the role `respond` ends a turn, too: its arguments are the answer, unless it failed.
 
 use super::error::{ConversationError, Kind, MessageError, WrongMember};
 use super::mapping::{Closing, Mapping};
+use super::record::Told;
 use super::shape::{self, Recognised};
 use crate::flow::external::ANSWER_EMPTY;
 use crate::trace::answer::{is_blank, without_reasoning};
+use crate::trace::spans::words_in;
 use crate::trace::text::plural;
 use crate::trace::{
-    Answer, Completion, Event, ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded, TurnOutcome, What,
-    finish_of,
+    Answer, Completion, Event, Member, ModelCalled, Reply, Role, Roles, ToolCalled, ToolOutcome, ToolResult, TurnEnded,
+    TurnOutcome, What, finish_of,
 };
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// What nobody recorded, in members that events always have.
 pub(super) const NOT_RECORDED: &str = "not recorded";
 
-/// Events of `messages`, and notes on content that no event represents; `grade` is the conversation's reward.
+/// Events of `messages`, and notes on content that no event represents; `grade` is the conversation's reward, `roles` are
+/// those of the agent's tools.
 ///
 /// # Errors
 /// Position, from 1, of an item that is not a message, or that answers a call that was never made.
@@ -31,8 +37,10 @@ pub(super) fn events(
     mapping: &Mapping,
     model: &str,
     grade: Option<f64>,
-) -> Result<(Vec<Event>, Vec<String>), ConversationError> {
-    let mut telling = TraceBuilder { model: model.to_owned(), ..TraceBuilder::default() };
+    roles: &Roles,
+) -> Result<Told, ConversationError> {
+    let answering = roles.iter().filter(|(_, role)| **role == Role::Respond).map(|(tool, _)| tool.clone()).collect();
+    let mut telling = TraceBuilder { model: model.to_owned(), answering, ..TraceBuilder::default() };
     let session = What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None };
     telling.push(session);
     for (place, message) in (1..).zip(messages) {
@@ -49,14 +57,19 @@ pub(super) fn events(
     if telling.turns == 0 && grade.is_none_or(|grade| grade >= 1.0) {
         return Err(ConversationError::Empty);
     }
-    let notes = telling.notes();
-    Ok((telling.events, notes))
+    let (notes, hides) = (telling.notes(), telling.unread_answer.is_some());
+    let absent = hides.then(|| Member::not_in_messages_and(Member::Answers));
+    Ok(Told { events: telling.events, notes, absent, ..Told::default() })
 }
 
 #[derive(Default)]
 struct TraceBuilder {
     events: Vec<Event>,
     model: String,
+    /// Tools whose arguments are the answer.
+    answering: BTreeSet<String>,
+    /// A tool that may be one of them, as a turn ended with its call.
+    unread_answer: Option<String>,
     turns: u32,
     completions: u32,
     /// Index of the open turn's first event.
@@ -124,6 +137,11 @@ impl TraceBuilder {
     /// Notes on content that no event represents.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        if let Some(tool) = &self.unread_answer {
+            notes.push(format!(
+                "a turn ends with a call of `{tool}`: if its arguments are the answer, declare `roles: {{respond: {tool}}}` in the scenario"
+            ));
+        }
         if !self.media.is_empty() {
             let media: Vec<String> =
                 self.media.iter().map(|(place, medium)| format!("`{medium}` in message {place}")).collect();
@@ -266,9 +284,38 @@ impl TraceBuilder {
         Ok(())
     }
 
+    /// Takes the answer of the turn since `open` from its last call of an answering tool, unless words follow it.
+    fn answer_by_call(&mut self, open: usize) {
+        let calls =
+            self.events[open..].iter().enumerate().filter_map(|(at, event)| Some((open + at, event.what.tool_call()?)));
+        let calls: Vec<(usize, &ToolCalled)> = calls.collect();
+        let is_last = |call: &ToolCalled| calls.iter().all(|(_, other)| other.call <= call.call);
+        let answers = |(at, call): &&(usize, &ToolCalled)| {
+            let is_accepted = call.arguments.is_object() && !matches!(call.outcome, ToolOutcome::Failed { .. });
+            is_accepted && is_last(call) && self.outcome.as_ref().is_none_or(|(ended, _)| at >= ended)
+        };
+        let Some((place, call)) = calls.iter().filter(answers).rfind(|(_, call)| self.answering.contains(&call.tool))
+        else {
+            let may_answer = |name: &str| {
+                ["answer", "final", "respon", "reply"].iter().any(|word| name.to_lowercase().contains(word))
+            };
+            let last = calls.iter().filter(answers).rfind(|(_, call)| may_answer(&call.tool));
+            self.unread_answer = self.unread_answer.take().or_else(|| last.map(|(_, call)| call.tool.clone()));
+            return;
+        };
+        let (place, text) = (*place, words_in(&call.arguments, false).unwrap_or_default());
+        self.outcome = Some((place + 1, TurnOutcome::Answered(Answer::text_alone(text))));
+        self.called_since = false;
+        self.got.retain(|(call, _)| *call != place);
+        if let Some(call) = self.events[place].what.tool_call_mut() {
+            call.outcome = ToolOutcome::Ok(ToolResult::Responded);
+        }
+    }
+
     /// Ends the open turn, if any; `closing` decides whether an unanswered user message is a query.
     fn close(&mut self, closing: Closing) {
         let Some(open) = self.open.take() else { return };
+        self.answer_by_call(open);
         let called_since = std::mem::take(&mut self.called_since);
         let got = std::mem::take(&mut self.got);
         if let Some((place, outcome)) = self.outcome.take() {

@@ -197,8 +197,10 @@ fn trace(
     let told = record.messages.and_then(|messages| match (record.told, &record.published) {
         (Some(told), _) => Ok(told),
         (None, Some(given)) => Ok(published::events(given, roles.unwrap_or(&version_1()), case)?),
-        (None, None) => conversation::events(&messages, &record.mapping, &model, record.reward)
-            .map(|(events, notes)| Told { events, notes, ..Told::default() }),
+        (None, None) => {
+            let none = Roles::default();
+            conversation::events(&messages, &record.mapping, &model, record.reward, roles.unwrap_or(&none))
+        }
     });
     let (told, end) = match told {
         Ok(told) => (told, TrialEnd::Completed),

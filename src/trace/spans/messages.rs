@@ -321,7 +321,7 @@ pub(super) fn prints(json: &str, said: &str) -> bool {
 
 /// The words of a user (or of the agent) in an agent's input (or output): the last message of theirs; else a text, or
 /// the one member of an object that is known to hold words, or the one text of an input; else the JSON as it is.
-pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
+pub(crate) fn words_in(value: &Value, user: bool) -> Option<String> {
     let mut read = parsed(value);
     if read.as_str().is_some_and(parts::is_cut_off) {
         return None;

@@ -21,7 +21,7 @@ mod usage;
 
 pub(crate) use json::is_export;
 pub(crate) use meaning::{Completed, Found, Operation, Ran, is_tool};
-pub(crate) use messages::{Call, Said};
+pub(crate) use messages::{Call, Said, words_in};
 pub(crate) use parts::holds;
 pub(crate) use published::REWARD;
 #[cfg(not(front_door_only))]

@@ -10,7 +10,7 @@ fn told(messages: &Value, graded: bool) -> Result<Vec<String>, ConversationError
 fn told_by(messages: &Value, given: &Value, grade: Option<f64>) -> Result<Vec<String>, ConversationError> {
     let mut mapping = Mapping::default();
     mapping.read(given).expect("a mapping");
-    let (events, _) = events(messages.as_array().expect("a list"), &mapping, "m", grade)?;
+    let events = events(messages.as_array().expect("a list"), &mapping, "m", grade, &Roles::default())?.events;
     let line = |event: &Event| {
         let what = match &event.what {
             What::TurnStarted { query } => format!("asked {query}"),
@@ -206,6 +206,57 @@ fn what_contradicts_itself_is_refused_with_its_place() {
         let mistake = told(&messages, false).expect_err(part);
         assert!(mistake.to_string().contains(part), "{mistake}");
     }
+}
+
+#[test]
+fn the_arguments_of_a_tool_that_answers_are_the_answer_and_without_a_role_it_is_not_shown() {
+    let asks =
+        |id: &str, tool: &str, arguments: &str| json!({"role": "assistant", "tool_calls": [call(id, tool, arguments)]});
+    let gives = |id: &str, content: &str| json!({"role": "tool", "tool_call_id": id, "content": content});
+    let user = || json!({"role": "user", "content": "q"});
+    let read = |messages: &[Value], tool: &str| {
+        let roles = Roles::from([(tool.to_owned(), Role::Respond)]);
+        let told = events(messages, &Mapping::default(), "m", Some(1.0), &roles).expect("a conversation");
+        let ends = told.events.iter().filter_map(|event| match &event.what {
+            What::TurnEnded(end) => Some(match &end.outcome {
+                TurnOutcome::Answered(answer) => answer.text.clone(),
+                TurnOutcome::Failed { kind, .. } => kind.clone(),
+            }),
+            _ => None,
+        });
+        (ends.collect::<Vec<_>>(), told.absent.is_some_and(|absent| absent.contains(&Member::Answers)), told.notes)
+    };
+    let answered = asks("1", "final_answer", "{\"answer\": \"X-12\"}");
+    let look = || [asks("0", "look", "{}"), gives("0", "so")];
+    let done = gives("1", "Final result processed.");
+    let none: [&str; 0] = [];
+    for (messages, ends) in [
+        (vec![user(), answered.clone(), done.clone()], vec!["X-12"]),
+        (vec![user(), answered.clone()], vec!["X-12"]),
+        (
+            [&[user()], &look()[..], &[answered.clone(), done.clone(), user(), answered.clone()]].concat(),
+            vec!["X-12"; 2],
+        ),
+        (vec![user(), asks("1", "final_answer", "{\"n\": 5, \"unit\": \"m\"}")], vec!["{\"n\":5,\"unit\":\"m\"}"]),
+        // Another attempt after arguments that the framework refused.
+        (
+            vec![
+                user(),
+                asks("1", "final_answer", "{}"),
+                done.clone(),
+                asks("2", "final_answer", "{\"answer\": \"X\"}"),
+            ],
+            vec!["X"],
+        ),
+        (vec![user(), answered.clone(), done.clone(), json!({"role": "assistant", "content": "Bye."})], vec!["Bye."]),
+        ([&[user(), answered.clone(), done.clone()], &look()[..]].concat(), none.to_vec()),
+    ] {
+        let (found, is_hidden, _) = read(&messages, "final_answer");
+        assert_eq!((found, is_hidden), (ends.iter().map(ToString::to_string).collect(), false), "{messages:?}");
+    }
+    let (ends, is_hidden, notes) = read(&[user(), answered, done], "look");
+    assert!(ends.is_empty() && is_hidden && notes[0].contains("`roles: {respond: final_answer}`"), "{notes:?}");
+    assert!(!read(&[&[user()], &look()[..]].concat(), "say").1, "a turn that ends with any other call never ended");
 }
 
 proptest::proptest! {

@@ -3,12 +3,12 @@
 use super::super::conversation::events;
 use super::super::mapping::Mapping;
 use super::*;
-use crate::trace::{ToolOutcome, TurnOutcome, What};
+use crate::trace::{Roles, ToolOutcome, TurnOutcome, What};
 
 /// Summarises a conversation in one line: question, call with arguments, result, answer.
 fn told(messages: &Value) -> Result<String, Box<str>> {
-    let (events, _) =
-        events(messages.as_array().expect("a list"), &Mapping::default(), "m", None).map_err(|why| why.to_string())?;
+    let told = events(messages.as_array().expect("a list"), &Mapping::default(), "m", None, &Roles::default());
+    let events = told.map_err(|why| why.to_string())?.events;
     let line = |what: &What| match what {
         What::TurnStarted { query } => Some(format!("asks {query}")),
         What::ToolCalled(call) => match &call.outcome {
