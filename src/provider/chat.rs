@@ -34,6 +34,26 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+impl ToolCall {
+    /// The calls that it stands for, with its id. As in the prompt that they are trained on, OpenAI's models at times put
+    /// `functions.` before a name, and several calls into one of `multi_tool_use.parallel`; clients unpack them.
+    pub(crate) fn unpacked(self) -> Vec<Self> {
+        let plain = |name: &str| name.strip_prefix("functions.").unwrap_or(name).to_owned();
+        if self.name != "multi_tool_use.parallel" {
+            return vec![Self { name: plain(&self.name), ..self }];
+        }
+        let read: Value = serde_json::from_str(&self.arguments).unwrap_or_default();
+        let uses = read.get("tool_uses").and_then(Value::as_array).into_iter().flatten();
+        let inner = uses.filter_map(|one| {
+            let name = one.get("recipient_name").and_then(Value::as_str)?;
+            let arguments = one.get("parameters").map_or_else(|| "{}".to_owned(), Value::to_string);
+            Some(Self { id: self.id.clone(), name: plain(name), arguments })
+        });
+        let inner: Vec<Self> = inner.collect();
+        if inner.is_empty() { vec![self] } else { inner }
+    }
+}
+
 /// Parts of a message beyond the neutral fields: signatures, item ids, images, unknown fields.
 ///
 /// They are sent back unchanged, and only in the dialect that they came from.

@@ -11,7 +11,7 @@ use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_
 use super::{Attempt, ErrorKind, SearchAnswer, chat_client, perplexity_agent as client, stream};
 use crate::cassette::Redactor;
 use crate::platform::{lenient_json, numbers};
-use crate::provider::chat::{ChatRequest, ChatResponse, Role};
+use crate::provider::chat::{ChatRequest, ChatResponse, Role, ToolCall};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, held, sse};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -60,7 +60,16 @@ pub(crate) fn is_completion(profile: &str) -> bool {
 
 /// Decodes a request to a model; `None` if it does not match its dialect.
 pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
-    wire::by_name(request.profile.name)?.decode_request(&request.path, &numbers::nearest(&request.body)).ok()
+    let dialect = wire::by_name(request.profile.name)?;
+    let mut asked = dialect.decode_request(&request.path, &numbers::nearest(&request.body)).ok()?;
+    for message in &mut asked.messages {
+        message.calls = unpacked(std::mem::take(&mut message.calls));
+    }
+    Some(asked)
+}
+
+fn unpacked(calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    calls.into_iter().flat_map(ToolCall::unpacked).collect()
 }
 
 /// An answer of a declared service. No answer, 429 and 5xx are failures; any other status is an answer, 404 too.
@@ -126,6 +135,9 @@ pub(crate) fn completion(
     }
     if let (Ok(reply), Some(asked)) = (&mut heard.result, asked(request)) {
         wire::continue_ids(&asked, &mut reply.calls);
+    }
+    if let Ok(reply) = &mut heard.result {
+        reply.calls = unpacked(std::mem::take(&mut reply.calls));
     }
     heard
 }

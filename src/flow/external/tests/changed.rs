@@ -37,6 +37,24 @@ fn a_call_that_a_guard_rewrote_is_the_one_that_the_conversation_or_the_server_sh
 }
 
 #[test]
+fn calls_that_a_client_unpacks_from_one_of_openais_own_names_are_calls_of_those_tools() {
+    let order = json!({"order": "B-77"});
+    let one = |name: &str| json!({"recipient_name": name, "parameters": order});
+    let parallel = json!({"tool_uses": [one("functions.look_up"), one("functions.cancel_order")]});
+    let is_made = |asks: Value| {
+        let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+        let mut exchanges = vec![model(&mut conversation, asks)];
+        result(&mut conversation, "c1", &json!({"cancelled": true}));
+        exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "Done."})));
+        made(exchanges).into_iter().map(|(tool, arguments, _)| (tool, arguments)).collect::<Vec<_>>()
+    };
+    let cancelled = ("cancel_order".to_owned(), order.clone());
+    assert_eq!(is_made(call("c1", "functions.cancel_order", &order)), [cancelled.clone()]);
+    let both = [("look_up".to_owned(), order.clone()), cancelled];
+    assert_eq!(is_made(call("c1", "multi_tool_use.parallel", &parallel)), both);
+}
+
+#[test]
 fn short_words_are_found_where_they_are_said_and_not_within_others() {
     let known = [(Role::User, "How long does delivery take?"), (Role::Assistant, "3 days."), (Role::User, "no")];
     let known = known.map(|(role, said)| (role, said.to_owned()));
