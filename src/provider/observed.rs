@@ -58,6 +58,11 @@ pub(crate) fn is_completion(profile: &str) -> bool {
     wire::by_name(profile).is_some_and(|dialect| !dialect.searches)
 }
 
+/// Whether requests of that profile ask for what is found: a search, or vectors.
+pub(crate) fn retrieves(profile: &str) -> bool {
+    wire::by_name(profile).map_or_else(|| Shape::is_named(profile), |dialect| dialect.searches)
+}
+
 /// Decodes a request to a model; `None` if it does not match its dialect.
 pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
     let dialect = wire::by_name(request.profile.name)?;

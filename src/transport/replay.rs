@@ -95,17 +95,14 @@ impl ReplayTransport {
         given.map(|(_, exchange)| exchange)
     }
 
-    /// Services of which nothing was requested, although the recording holds requests to them; with their number.
-    pub(crate) fn silent(&self) -> BTreeMap<&str, usize> {
-        let left: BTreeSet<usize> = self.pool.unused().into_iter().collect();
-        let mut silent: BTreeMap<&str, usize> = BTreeMap::new();
-        for exchange in &self.cassette.exchanges {
-            *silent.entry(&exchange.service).or_default() += 1;
+    /// Services and profiles of which nothing was requested, although the recording holds such requests; with their number.
+    pub(crate) fn silent(&self) -> BTreeMap<(&str, &str), usize> {
+        let mut silent: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for exchange in self.left() {
+            *silent.entry((&exchange.service, &exchange.profile)).or_default() += 1;
         }
-        for (index, exchange) in self.cassette.exchanges.iter().enumerate() {
-            if !left.contains(&index) {
-                silent.remove(exchange.service.as_str());
-            }
+        for exchange in self.given() {
+            silent.remove(&(exchange.service.as_str(), exchange.profile.as_str()));
         }
         silent
     }

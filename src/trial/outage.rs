@@ -56,7 +56,7 @@ pub(super) fn with_outage(trial: Trial<'_>, mut trace: Trace, origin: &Origin) -
         |outage: &Outage| host_name(opened, planned, outage.service).unwrap_or_else(|| "an unknown host".to_owned());
     let FoundOutages { lasting, passed } = found(&trace, origin);
     let (judged, ending): (Vec<Outage>, Vec<Outage>) =
-        lasting.into_iter().partition(|outage| is_optional(trial, outage));
+        lasting.into_iter().partition(|outage| is_optional(trial, outage.service.as_str()));
     if let Some((first, others)) = ending.split_first() {
         let others = others.iter().filter(|other| other.service != first.service);
         let others =
@@ -83,14 +83,18 @@ pub(super) fn with_outage(trial: Trial<'_>, mut trace: Trace, origin: &Origin) -
 /// Outages that end a trial: of services that are not optional, each with its failure.
 pub(super) fn ending(trial: Trial<'_>, trace: &Trace, origin: &Origin) -> Vec<(Service, String)> {
     let lasting = found(trace, origin).lasting.into_iter();
-    lasting.filter(|outage| !is_optional(trial, outage)).map(|outage| (outage.service, outage.what)).collect()
+    lasting
+        .filter(|outage| !is_optional(trial, outage.service.as_str()))
+        .map(|outage| (outage.service, outage.what))
+        .collect()
 }
 
-fn is_optional(trial: Trial<'_>, outage: &Outage) -> bool {
+/// Whether the scenario declares a service optional, by its name in traces.
+pub(super) fn is_optional(trial: Trial<'_>, service: &str) -> bool {
     let (opened, planned) = (trial.opened, trial.planned);
-    let named = |one: &OptionalService| one.as_str() == outage.service.as_str();
+    let named = |one: &OptionalService| one.as_str() == service;
     opened.declared(planned).is_some_and(|declared| declared.optional.iter().any(named))
-        || opened.agent(planned).is_some_and(|agent| agent.services.is_optional(outage.service))
+        || opened.agent(planned).is_some_and(|agent| agent.services.is_optional(service))
 }
 
 /// Message for a managed retrieval service that refused the key: no other trial of it can run.

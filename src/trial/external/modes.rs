@@ -11,7 +11,7 @@ use crate::provider::observed;
 use crate::trace::{EDITED, NamedPassage, Trace, TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{ReplayTransport, Service, Transport, Turns};
 use crate::trial::hold::HeldLane;
-use crate::trial::outage::{Origin, ending, with_outage};
+use crate::trial::outage::{Origin, ending, is_optional, with_outage};
 use crate::trial::outcome::{Finished, error, redacted, replayed};
 use crate::trial::proxy::{Asked, Pattern, Vars};
 use crate::trial::recording::Recorder;
@@ -134,7 +134,7 @@ impl Work<'_> {
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let answered = trace.end == TrialEnd::Completed && heard::failure(&trace.events).is_none();
         if answered && !self.case.asks_nothing {
-            let silent = self.silent(&replay.silent());
+            let silent = self.silent(&replay.silent(), ran.struck);
             if let Some(problem) = silent.or_else(|| self.asks_less(&replay).filter(|_| !ran.struck)) {
                 trace.end = TrialEnd::Error(*problem);
             }
@@ -191,16 +191,27 @@ impl Work<'_> {
         Ok(Finished { unused, passages, printed, ..Finished::of(trace) })
     }
 
-    /// The problem of an agent that no longer asks a declared service, or asks it directly: its requests are unknown.
-    fn silent(&self, silent: &BTreeMap<&str, usize>) -> Option<Box<TrialError>> {
-        let declared = |name: &str| self.outside.services.declared(name).is_some_and(|is_optional| !is_optional);
-        let (name, count) = silent.iter().find(|(name, _)| declared(name))?;
+    /// The problem of an agent that no longer asks a service for what its recording holds: one that is declared, or one for
+    /// searches or vectors. It asks directly, or behaves differently, and its traffic does not show which.
+    fn silent(&self, silent: &BTreeMap<(&str, &str), usize>, struck: bool) -> Option<Box<TrialError>> {
+        let services = &self.outside.services;
+        // A fault answers a search before its recording does.
+        let retrieves = |profile: &str| !struck && observed::retrieves(profile);
+        let required = |(name, profile): &(&str, &str)| {
+            (services.declared(name).is_some() || retrieves(profile)) && !is_optional(self.trial, name)
+        };
+        let ((name, _), count) = silent.iter().find(|(kind, _)| required(kind))?;
         let missing = heard::not_asked_for(*count, "request")?;
         let message =
             format!("no request to `{name}` came to the proxy; {missing}: does the agent still go there itself?");
+        let (whose, declare) = match *name {
+            "embeddings" => ("model", "`optional: [embeddings]`"),
+            "search" => ("search", "`optional: [search]`"),
+            other => (other, "it `optional: true`"),
+        };
         let remedy = format!(
-            "use the base URL of `{name}` that the agent's environment has; record again if the agent answers without \
-             it now, or declare it `optional: true`"
+            "use the base URL of `{whose}` that the agent's environment has, and clear a cache of its answers in `reset`; record \
+             again if the agent answers without it now, or declare {declare}"
         );
         Some(error(TrialErrorKind::NothingAsked, &message, vec![remedy]))
     }

@@ -131,8 +131,8 @@ impl AgentServices {
     }
 
     /// Whether the agent is judged when a service is down.
-    pub(in crate::trial) fn is_optional(&self, service: Service) -> bool {
-        self.0.iter().any(|one| one.service == service && one.optional)
+    pub(in crate::trial) fn is_optional(&self, name: &str) -> bool {
+        self.0.iter().any(|one| one.service.as_str() == name && one.optional)
     }
 
     /// Whether a declared service without a dialect is optional; `None` if there is none of that name.

@@ -382,6 +382,12 @@ fn an_embedding_is_recorded_and_replayed_and_is_no_completion() {
         assert!(lane.contains("service: \"embeddings\"") && lane.contains("embeddings: \"fake"), "{lane}");
         assert!(lane.contains(&format!("profile: \"{profile}-embeddings\"")), "{lane}");
         assert_eq!(desk.project.latest("run.json")["trials"][0]["model_calls"], 1);
+        // Its model is asked the same, and nothing is retrieved any more.
+        desk.becomes(Kind::Chat);
+        let words = "no request to `embeddings` came to the proxy; 1 recorded request was not asked for";
+        desk.is_an_error(&desk.run("replay"), words);
+        desk.project.edit("desk.yaml", "cases:", "optional: [embeddings]\ncases:");
+        desk.run("replay").expect_code(0);
         if api != Api::Embeddings {
             // The recorded answer is that of the recorded text alone.
             desk.becomes(Kind::Api(Asks { prompt: "Another text.", ..asks(api, false) }));
