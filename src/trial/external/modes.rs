@@ -13,7 +13,7 @@ use crate::transport::{ReplayTransport, Service, Transport, Turns};
 use crate::trial::hold::HeldLane;
 use crate::trial::outage::{Origin, ending, is_optional, with_outage};
 use crate::trial::outcome::{Finished, error, redacted, replayed};
-use crate::trial::proxy::{Asked, Pattern, Vars};
+use crate::trial::proxy::{Asked, AskedBefore, Pattern, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::LiveAccess;
 use crate::trial::verified::{Draft, keep};
@@ -106,7 +106,8 @@ impl Work<'_> {
         let evidence = replayed(&cassette, &self.outside.declared.model.name);
         let pace = Recorded(LocalTimes::replaying(cassette.stages.clone()));
         let recorded = Some(asked_in(&cassette));
-        let vars = Arc::new(Vars::new(self.outside.patterns.clone(), header.vars.clone()));
+        let vars = Vars::new(self.outside.patterns.clone(), header.vars.clone());
+        let vars = Arc::new(vars.knowing(AskedBefore::of(&cassette)));
         let clock: Arc<dyn Clock> = Arc::new(FixedClock::at(header.recorded_at));
         let replay = ReplayTransport::new(cassette, clock, self.trial.rerecord());
         let replay = Arc::new(replay.with_redactor(self.trial.opened.redactor()));

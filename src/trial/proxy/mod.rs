@@ -35,4 +35,4 @@ pub(crate) use route::{MCP_MOUNT, MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves, is_s
 pub use server::Proxy;
 pub(crate) use server::{PLACEHOLDER_KEY, Reports, Serving};
 pub(crate) use trace_ids::{Propagation, Traced, base_path};
-pub(crate) use vars::{Bound, Pattern, Renewed, Unbound, Vars};
+pub(crate) use vars::{AskedBefore, Bound, Pattern, Renewed, Unbound, Vars};

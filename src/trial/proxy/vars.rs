@@ -9,19 +9,23 @@
 //! date of tomorrow and that of the next day's today: where an expression finds a value, it is that pattern's; elsewhere, today's
 //! values win over recorded ones.
 
-use crate::platform::clock::BoxFuture;
+mod asked_before;
+mod ways;
+
+pub(crate) use asked_before::AskedBefore;
+pub(crate) use ways::{Bound, Renewed, Unbound};
+
 use crate::platform::lock::lock;
 use crate::platform::numbers;
 use crate::scenario::external::IN_PATH;
-use crate::transport::{HttpRequest, HttpResponse, Service, Transport, TransportError, raw};
 use bytes::Bytes;
 use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// Values shorter than this are not bound: exchanging them would tear ordinary words apart.
 const SHORTEST: usize = 4;
@@ -36,12 +40,17 @@ pub(crate) struct Pattern {
     pub expression: Option<Regex>,
 }
 
+/// What an agent has generated, by name and number.
+type Generated = BTreeMap<String, BTreeMap<usize, String>>;
+
 /// The values of one trial.
 #[derive(Debug)]
 pub(crate) struct Vars {
     patterns: Vec<Pattern>,
     recorded: BTreeMap<String, Vec<String>>,
-    generated: Mutex<BTreeMap<String, Vec<String>>>,
+    /// The requests of the recording that hold values.
+    asked_before: Vec<AskedBefore>,
+    generated: Mutex<Generated>,
     /// Whether a recorded response was replayed: from then on, the agent may repeat values of the recording.
     replayed: AtomicBool,
 }
@@ -49,12 +58,20 @@ pub(crate) struct Vars {
 impl Vars {
     /// Nothing bound yet; `recorded` are the values of the recording that is replayed.
     pub(crate) fn new(patterns: Vec<Pattern>, recorded: BTreeMap<String, Vec<String>>) -> Self {
-        Self { patterns, recorded, generated: Mutex::default(), replayed: AtomicBool::new(false) }
+        Self {
+            patterns,
+            recorded,
+            asked_before: Vec::new(),
+            generated: Mutex::default(),
+            replayed: AtomicBool::new(false),
+        }
     }
 
     /// What the agent has generated so far, by name, in order of appearance.
     pub(crate) fn values(&self) -> BTreeMap<String, Vec<String>> {
-        lock(&self.generated).clone()
+        let of =
+            |(name, values): (&String, &BTreeMap<usize, String>)| (name.clone(), values.values().cloned().collect());
+        lock(&self.generated).iter().map(of).collect()
     }
 
     /// The body with a numbered name in place of each value.
@@ -117,18 +134,18 @@ impl Vars {
         let Some(value) = self.recorded.get(name).and_then(|values| values.get(number)) else { return own() };
         let generated = lock(&self.generated);
         let same = |(name, values): (&String, &Vec<String>)| -> Vec<(bool, String)> {
-            let known = generated.get(name).map_or(0, Vec::len);
+            let is_new = |number| generated.get(name).is_none_or(|known| !known.contains_key(&number));
             let numbers = (0..values.len()).filter(|number| values[*number] == *value);
-            numbers.map(|number| (number >= known, slot(name, number))).collect()
+            numbers.map(|number| (is_new(number), slot(name, number))).collect()
         };
         self.recorded.iter().flat_map(same).min().map_or_else(own, |(_, slot)| slot)
     }
 
     /// The number of a value of a pattern: of those generated today, else of those of the recording.
     fn number(&self, pattern: &Pattern, value: &str) -> Option<usize> {
-        let of =
-            |values: &BTreeMap<String, Vec<String>>| values.get(&pattern.name)?.iter().position(|one| one == value);
-        of(&lock(&self.generated)).or_else(|| of(&self.recorded))
+        let generated = lock(&self.generated);
+        let today = generated.get(&pattern.name).and_then(|known| number_in(known, value));
+        today.or_else(|| self.recorded.get(&pattern.name)?.iter().position(|one| one == value))
     }
 
     /// The path of a request to a declared service with a numbered name in place of each value.
@@ -149,12 +166,13 @@ impl Vars {
         let values = pattern.ranges(text).map(|range| &text[range]);
         for value in values.filter(|value| value.chars().count() >= SHORTEST) {
             let known = generated.entry(pattern.name.clone()).or_default();
+            let next = (0..).find(|number| !known.contains_key(number)).unwrap_or_default();
             let of_old = self.recorded.get(&pattern.name).and_then(|old| old.iter().position(|one| one == value));
             // A recorded value comes back where a response could not be rewritten: it is no new one.
             let comes_back = || !known.is_empty() && self.replayed.load(Ordering::SeqCst);
-            let echoed = of_old.is_some_and(|number| number != known.len()) && comes_back();
-            if !echoed && !known.iter().any(|one| one == value) {
-                known.push(value.to_owned());
+            let echoed = of_old.is_some_and(|number| number != next) && comes_back();
+            if !echoed && number_in(known, value).is_none() {
+                known.insert(next, value.to_owned());
             }
         }
     }
@@ -168,14 +186,15 @@ impl Vars {
 
     /// Values of the agent and of the recording, with their numbered names.
     fn names(&self) -> Vec<(String, String)> {
-        let named = |values: &BTreeMap<String, Vec<String>>| {
-            let of = |(name, values): (&String, &Vec<String>)| -> Vec<(String, String)> {
-                values.iter().enumerate().map(|(n, value)| (value.clone(), self.of_recording(name, n))).collect()
+        let named = |values: &Generated| {
+            let of = |(name, values): (&String, &BTreeMap<usize, String>)| -> Vec<(String, String)> {
+                values.iter().map(|(n, value)| (value.clone(), self.of_recording(name, *n))).collect()
             };
             longest_first(values.iter().flat_map(of).collect())
         };
-        let mut names = named(&self.values());
-        let of_old = named(&self.recorded);
+        let today = lock(&self.generated).clone();
+        let mut names = named(&today);
+        let of_old = named(&numbered(&self.recorded));
         let of_old: Vec<_> = of_old.into_iter().filter(|(old, _)| names.iter().all(|(one, _)| one != old)).collect();
         names.extend(of_old);
         longest_first(names)
@@ -204,7 +223,7 @@ impl Vars {
     }
 
     fn recorded_slots(&self) -> Vec<(String, String)> {
-        if self.recorded.is_empty() { slots(&lock(&self.generated)) } else { slots(&self.recorded) }
+        if self.recorded.is_empty() { slots(&lock(&self.generated)) } else { slots(&numbered(&self.recorded)) }
     }
 
     /// Replayed bytes with the values that the agent generated today.
@@ -220,8 +239,9 @@ impl Vars {
     fn pairs(&self, recorded: &BTreeMap<String, Vec<String>>) -> Vec<(String, String)> {
         let generated = lock(&self.generated);
         let pairs = recorded.iter().flat_map(|(name, old)| {
-            let new = generated.get(name).map_or(&[][..], Vec::as_slice);
-            old.iter().zip(new).filter(|(old, new)| old != new).map(|(old, new)| (old.clone(), new.clone()))
+            let today = generated.get(name);
+            let pair = move |(number, old): (usize, &String)| Some((old.clone(), today?.get(&number)?.clone()));
+            old.iter().enumerate().filter_map(pair).filter(|(old, new)| old != new)
         });
         pairs.collect()
     }
@@ -259,11 +279,20 @@ fn slot(name: &str, number: usize) -> String {
     format!("{{{{{name}#{number}}}}}")
 }
 
-fn slots(values: &BTreeMap<String, Vec<String>>) -> Vec<(String, String)> {
-    let of = |(name, values): (&String, &Vec<String>)| -> Vec<(String, String)> {
-        values.iter().enumerate().map(|(n, value)| (slot(name, n), value.clone())).collect()
+fn slots(values: &Generated) -> Vec<(String, String)> {
+    let of = |(name, values): (&String, &BTreeMap<usize, String>)| -> Vec<(String, String)> {
+        values.iter().map(|(n, value)| (slot(name, *n), value.clone())).collect()
     };
     values.iter().flat_map(of).collect()
+}
+
+fn numbered(values: &BTreeMap<String, Vec<String>>) -> Generated {
+    values.iter().map(|(name, values)| (name.clone(), values.iter().cloned().enumerate().collect())).collect()
+}
+
+/// The number that a value has.
+fn number_in(known: &BTreeMap<usize, String>, value: &str) -> Option<usize> {
+    known.iter().find(|(_, one)| *one == value).map(|(number, _)| *number)
 }
 
 fn longest_first(mut pairs: Vec<(String, String)>) -> Vec<(String, String)> {
@@ -382,63 +411,6 @@ fn replaced_by(value: &Value, each: &impl Fn(&str) -> Value) -> Value {
         Value::Array(items) => items.iter().map(|item| replaced_by(item, each)).collect(),
         Value::Object(members) => members.iter().map(|(name, item)| (name.clone(), replaced_by(item, each))).collect(),
         other => other.clone(),
-    }
-}
-
-/// Binds requests on their way to `inner`, and puts today's values back into what comes from there.
-pub(crate) struct Bound {
-    pub(crate) inner: Arc<dyn Transport>,
-    pub(crate) vars: Arc<Vars>,
-}
-
-impl Transport for Bound {
-    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        Box::pin(async move {
-            let body = self.vars.bind(&request.body).into();
-            let declared = matches!(request.service, Service::Declared(_));
-            let path = if declared { self.vars.bind_path(&request.path) } else { request.path };
-            let response = self.inner.send(HttpRequest { path, body, ..request }).await?;
-            let body = self.vars.put_back(&response.body, &self.vars.recorded);
-            self.vars.replayed.store(true, Ordering::SeqCst);
-            Ok(HttpResponse { body, ..response })
-        })
-    }
-}
-
-/// Puts today's values into the answers of a recording that is held.
-pub(crate) struct Renewed {
-    pub(crate) inner: Arc<dyn Transport>,
-    /// The values in the answers of `inner`.
-    pub(crate) recorded: BTreeMap<String, Vec<String>>,
-    pub(crate) vars: Arc<Vars>,
-}
-
-impl Transport for Renewed {
-    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        Box::pin(async move {
-            let response = self.inner.send(request).await?;
-            let body = self.vars.put_back(&response.body, &self.recorded);
-            Ok(HttpResponse { body, ..response })
-        })
-    }
-}
-
-/// Gives bound requests their values again, on their way to a live service.
-pub(crate) struct Unbound {
-    pub(crate) inner: Arc<dyn Transport>,
-    pub(crate) vars: Arc<Vars>,
-}
-
-impl Transport for Unbound {
-    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        Box::pin(async move {
-            let body = self.vars.unbind(&request.body);
-            let path = replaced(&request.path, &slots(&lock(&self.vars.generated))).into_owned();
-            // A value of the recording that the agent said again is today's to a live service.
-            let kind = raw::content_type(&request.headers);
-            let sent = request.sent.filter(|sent| raw::packed(sent, kind) == body);
-            self.inner.send(HttpRequest { path, body: body.into(), sent, ..request }).await
-        })
     }
 }
 

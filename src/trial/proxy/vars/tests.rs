@@ -151,6 +151,45 @@ fn a_value_that_comes_back_from_a_response_takes_no_number_of_its_own() {
 }
 
 #[test]
+fn the_numbers_of_values_do_not_depend_on_which_of_concurrent_requests_comes_first() {
+    let expression = Regex::new(r"in (run-\w+)").ok();
+    let run = Pattern { name: "run".into(), at: "/messages/*/content".into(), expression };
+    let session = Pattern { name: "session".into(), at: "/session".into(), expression: None };
+    let patterns = vec![run, session];
+    let asked = |text: &str, day: &str| -> Value { serde_json::from_str(&text.replace("DAY", day)).expect("JSON") };
+    for texts in [
+        // Each has a value of its own; one has both.
+        [r#"{"messages": [{"content": "a in run-DAY1"}]}"#, r#"{"messages": [{"content": "b in run-DAY2"}]}"#],
+        [
+            r#"{"messages": [{"content": "a in run-DAY1"}]}"#,
+            r#"{"messages": [{"content": "b in run-DAY2, in run-DAY1"}]}"#,
+        ],
+        // No expression finds it in the second.
+        [r#"{"messages": [{"content": "a in run-DAY1"}]}"#, r#"{"input": "b of run-DAY1."}"#],
+        // Two variables find one value.
+        [r#"{"session": "run-DAY1"}"#, r#"{"messages": [{"content": "a in run-DAY1"}]}"#],
+    ] {
+        let recording = Vars::new(patterns.clone(), BTreeMap::new());
+        let bound = texts.map(|text| recording.bind(&asked(text, "41")));
+        let before = bound.clone().map(|body| AskedBefore { service: "model".into(), path: "/x".into(), body });
+        for order in [[0, 1], [1, 0]] {
+            let replaying = Vars::new(patterns.clone(), recording.values()).knowing(before.clone().into());
+            for which in order {
+                let body = asked(texts[which], "77");
+                let (_, known) = replaying.recognised("model", ("/x", &body)).expect("a recorded request");
+                replaying.bind(&body);
+                assert_eq!(known, bound[which], "{order:?}");
+                assert_eq!(replaying.as_recorded(&known), asked(texts[which], "41"));
+            }
+            for other in ["c in run-771", "a in run-775 or so", "a in a hurry"] {
+                let other = json!({"messages": [{"content": other}]});
+                assert_eq!(replaying.recognised("model", ("/x", &other)), None, "{other}");
+            }
+        }
+    }
+}
+
+#[test]
 fn short_values_and_bytes_that_are_no_text_are_left_alone() {
     let at = Pattern { name: "id".into(), at: "/id".into(), expression: None };
     let vars = Vars::new(vec![at], BTreeMap::from([("id".into(), vec!["abcd".into()])]));
