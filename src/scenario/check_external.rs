@@ -3,11 +3,11 @@
 use super::check::Checker;
 use super::check_services::login;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::external::{AgentTarget, IN_PATH, MintedValue, OPENAI_SHAPE, PORT};
+use super::external::{AgentTarget, OPENAI_SHAPE, PORT};
 use super::{Case, Expectation, SequenceStep};
 use crate::platform::placeholders::{Piece, either};
 use crate::settings::catalogue::DialectEntry;
-use crate::settings::{Enforcement, Limits, expression};
+use crate::settings::{Enforcement, Limits};
 use crate::trace::EXTERNAL;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -190,7 +190,7 @@ impl Checker<'_> {
         }
     }
 
-    fn pointer(&mut self, pointer: &str, at: At<'_>) {
+    pub(super) fn pointer(&mut self, pointer: &str, at: At<'_>) {
         if !pointer.is_empty() && !pointer.starts_with('/') {
             let mistake = Mistake::at(at, "bad-pointer", "not a JSON pointer");
             self.say(mistake.label(format!("write `/{}`", pointer.replace('.', "/"))));
@@ -253,31 +253,6 @@ impl Checker<'_> {
             } else if let Some((other, ..)) = given[..ordinal].iter().find(|(.., earlier)| earlier == tool) {
                 let message = format!("this tool is `{}` already", other.as_str());
                 self.say(Mistake::at(tool_at, "two-roles", message).label("a tool plays one role"));
-            }
-        }
-    }
-
-    fn vars(&mut self, vars: &BTreeMap<String, MintedValue>, at: At<'_>) {
-        for (name, minted) in vars {
-            let at = at.key(name);
-            if !super::names::is_name(name) {
-                let mistake = Mistake::at(at, "bad-name", format!("`{name}` cannot be a name")).on_key();
-                self.say(mistake.label("use a to z, 0 to 9 and `-`"));
-            }
-            if minted.at != IN_PATH {
-                self.pointer(&minted.at, at.key("at"));
-            } else if minted.expression.is_none() {
-                let mistake =
-                    Mistake::at(at, "missing-key", "`match` is missing: which part of the path is the value?");
-                self.say(
-                    mistake.help("a group of a regular expression names it: `{at: path, match: '/tickets/([^/?]+)'}`"),
-                );
-            }
-            if let Some(Err(why)) = minted.expression.as_deref().map(expression) {
-                let words = why.to_string();
-                let last = words.lines().last().unwrap_or_default().trim();
-                let mistake = Mistake::at(at.key("match"), "bad-regex", "not a regular expression");
-                self.say(mistake.label(last.strip_prefix("error: ").unwrap_or(last)));
             }
         }
     }

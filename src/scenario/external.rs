@@ -275,6 +275,8 @@ fn names_schema(_: &mut SchemaGenerator) -> Schema {
 
 /// Where the value is that a path holds.
 pub(crate) const IN_PATH: &str = "path";
+/// Values with fewer characters are not bound: exchanging them would tear ordinary words apart.
+pub(crate) const SHORTEST_VALUE: usize = 4;
 
 /// A value in requests that the agent generates in every run: a date, an id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

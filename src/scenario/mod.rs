@@ -19,6 +19,7 @@ mod check_managed;
 mod check_possible;
 mod check_services;
 mod check_sources;
+mod check_vars;
 mod commas;
 pub(crate) mod criteria;
 pub(crate) mod diagnostic;

@@ -22,6 +22,23 @@ pub(crate) fn expression(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).size_limit(LARGEST).dfa_size_limit(LARGEST).nest_limit(DEEPEST).build()
 }
 
+/// Most characters that the first group of an expression finds, or all of it without one; `None` without a limit, and for
+/// letters beyond ASCII.
+pub(crate) fn longest_found(pattern: &str) -> Option<usize> {
+    let parsed = ParserBuilder::new().nest_limit(DEEPEST).unicode(false).utf8(false).build().parse(pattern).ok()?;
+    first_group(&parsed).unwrap_or(&parsed).properties().maximum_len()
+}
+
+fn first_group(hir: &Hir) -> Option<&Hir> {
+    match hir.kind() {
+        HirKind::Capture(group) if group.index == 1 => Some(&group.sub),
+        HirKind::Capture(group) => first_group(&group.sub),
+        HirKind::Repetition(repeated) => first_group(&repeated.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().find_map(first_group),
+        _ => None,
+    }
+}
+
 /// Estimates the cost of compiling an expression, in states of its automaton: a letter is 1, `\w` about 800, and a
 /// repetition multiplies by its maximum. Does not compile it; 1 for an invalid expression.
 pub(crate) fn expression_work(pattern: &str) -> u64 {
@@ -60,6 +77,20 @@ mod tests {
         assert!(expression_work("((a{1000}){1000}){1000}") >= 1_000_000_000);
         assert_eq!(expression_work("(((((((a{1000}){1000}){1000}){1000}){1000}){1000}){1000}){1000}"), u64::MAX);
         assert!(expression_work(&"(".repeat(5_000)) < 200);
+    }
+
+    #[test]
+    fn the_longest_text_that_an_expression_finds_is_that_of_its_first_group() {
+        for (pattern, longest) in [
+            (r"day (\d{3})", Some(3)),
+            (r"\w{2}", Some(2)),
+            (r"(?:day|date) (?:no\. )?(\d{1,2}|\d{4}) of (.*)", Some(4)),
+            (r"day (\d+)", None),
+            (r"(?P<day>\d\d)", Some(2)),
+            ("(", None),
+        ] {
+            assert_eq!(longest_found(pattern), longest, "{pattern}");
+        }
     }
 
     #[test]

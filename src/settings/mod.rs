@@ -29,7 +29,7 @@ pub(crate) mod price;
 mod provider;
 
 pub(crate) use duration::{AgeLimit, TimeSpan, parse_age, parse_duration};
-pub(crate) use expression::{expression, expression_work};
+pub(crate) use expression::{expression, expression_work, longest_found};
 pub(crate) use fault::{DeclaredFault, FaultKind};
 pub(crate) use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
 pub use knowledge::KnowledgeBaseSettings;

@@ -172,7 +172,8 @@ impl Work<'_> {
         trace.notes.extend(abandoned.as_ref().map(|asked| {
             format!(
                 "your agent broke off {asked} before its answer was complete, and the steps of the trial leave it out; if its \
-                 client gave up for lack of time, let it wait longer"
+                 client gave up for lack of time, let it wait longer, and if it shuts down its side of the connection after a \
+                 request, let it keep it open"
             )
         }));
         if live && requests.before > 0 {
@@ -190,6 +191,7 @@ impl Work<'_> {
         let found = found::take(&mut trace);
         let notes = signs::notes(&trace);
         trace.notes.extend(notes);
+        trace.notes.extend(vars.notes());
         if probed {
             trace.reveal(Member::IndexWrites);
         }

@@ -17,18 +17,15 @@ pub(crate) use ways::{Bound, Renewed, Unbound};
 
 use crate::platform::lock::lock;
 use crate::platform::numbers;
-use crate::scenario::external::IN_PATH;
+use crate::scenario::external::{IN_PATH, SHORTEST_VALUE};
 use bytes::Bytes;
 use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Values shorter than this are not bound: exchanging them would tear ordinary words apart.
-const SHORTEST: usize = 4;
 
 /// Where one generated value is found.
 #[derive(Debug, Clone)]
@@ -51,6 +48,8 @@ pub(crate) struct Vars {
     /// The requests of the recording that hold values.
     asked_before: Vec<AskedBefore>,
     generated: Mutex<Generated>,
+    /// Names of values that are too short to be bound.
+    short: Mutex<BTreeSet<String>>,
     /// Whether a recorded response was replayed: from then on, the agent may repeat values of the recording.
     replayed: AtomicBool,
 }
@@ -63,6 +62,7 @@ impl Vars {
             recorded,
             asked_before: Vec::new(),
             generated: Mutex::default(),
+            short: Mutex::default(),
             replayed: AtomicBool::new(false),
         }
     }
@@ -72,6 +72,17 @@ impl Vars {
         let of =
             |(name, values): (&String, &BTreeMap<usize, String>)| (name.clone(), values.values().cloned().collect());
         lock(&self.generated).iter().map(of).collect()
+    }
+
+    /// A note on each variable with values that are too short to be bound.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let note = |name: &String| {
+            format!(
+                "a value of the variable `{name}` is shorter than {SHORTEST_VALUE} characters, and is not bound: let its `match` take \
+                 the words beside it, too"
+            )
+        };
+        lock(&self.short).iter().map(note).collect()
     }
 
     /// The body with a numbered name in place of each value.
@@ -163,8 +174,11 @@ impl Vars {
     /// Keeps the values of a pattern in a text.
     fn note(&self, pattern: &Pattern, text: &str) {
         let mut generated = lock(&self.generated);
-        let values = pattern.ranges(text).map(|range| &text[range]);
-        for value in values.filter(|value| value.chars().count() >= SHORTEST) {
+        for value in pattern.ranges(text).map(|range| &text[range]) {
+            if value.chars().count() < SHORTEST_VALUE {
+                lock(&self.short).insert(pattern.name.clone());
+                continue;
+            }
             let known = generated.entry(pattern.name.clone()).or_default();
             let next = (0..).find(|number| !known.contains_key(number)).unwrap_or_default();
             let of_old = self.recorded.get(&pattern.name).and_then(|old| old.iter().position(|one| one == value));

@@ -3,10 +3,11 @@
 //! A request that is a recorded one but for the values in its slots has the values of these slots. Only requests that are none
 //! get numbers in order of appearance.
 
-use super::{Generated, SHORTEST, Vars, number_in};
+use super::{Generated, Vars, number_in};
 use crate::cassette::Cassette;
 use crate::platform::lock::lock;
 use crate::platform::numbers;
+use crate::scenario::external::SHORTEST_VALUE;
 use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -74,7 +75,7 @@ impl Vars {
         if comes_back {
             return true;
         }
-        let is_new = value.chars().count() >= SHORTEST && number_in(known, value).is_none();
+        let is_new = value.chars().count() >= SHORTEST_VALUE && number_in(known, value).is_none();
         if is_new && self.looks_like(name, (recorded, value), body) {
             known.insert(*number, value.clone());
             return true;

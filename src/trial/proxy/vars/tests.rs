@@ -194,6 +194,7 @@ fn short_values_and_bytes_that_are_no_text_are_left_alone() {
     let at = Pattern { name: "id".into(), at: "/id".into(), expression: None };
     let vars = Vars::new(vec![at], BTreeMap::from([("id".into(), vec!["abcd".into()])]));
     assert_eq!(vars.bind(&json!({"id": "7", "text": "17"})), json!({"id": "7", "text": "17"}));
+    assert!(matches!(vars.notes().as_slice(), [one] if one.contains("variable `id` is shorter than 4")));
     vars.bind(&json!({"id": "wxyz"}));
     let bytes = Bytes::from_static(b"\xffabcd");
     assert_eq!(vars.put_back(&bytes, &vars.recorded), bytes);
