@@ -3,7 +3,7 @@
 use super::setup::{Measured, Recorded};
 use super::single_run::RunInput;
 use super::{Work, heard, spans};
-use crate::cassette::{self, Cassette, Exchange, LocalTimes, Minted, Missed, Outcome as Recording};
+use crate::cassette::{self, Cassette, Exchange, Header, LocalTimes, Minted, Missed, Outcome as Recording};
 use crate::knowledge::FoundPassages;
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::platform::secrets::Redactor;
@@ -127,6 +127,7 @@ impl Work<'_> {
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
         let (mut trace, passages) = self.named(ran.trace, &ran.found, &redactor);
         trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
+        trace.notes.extend(self.other_providers(&header));
         // Every answer may depend on what the process received at its start.
         let from = &mut trace.evidence.recorded_from;
         if !from.ends_with(EDITED) && self.trial.opened.agents.has_edited_start(self.trial).await {
@@ -190,6 +191,20 @@ impl Work<'_> {
             why.detail.extend(vars_lines(&minted));
         }
         Ok(Finished { unused, passages, printed, ..Finished::of(trace) })
+    }
+
+    /// A note for each provider that the scenario names in place of the one that was recorded: requests to both are the same.
+    fn other_providers(&self, header: &Header) -> Vec<String> {
+        let recorded = |service: Service| header.recorded_from.get(service.as_str())?.split(' ').next();
+        let other = |(service, now): (Service, &str)| {
+            let from = recorded(service).filter(|from| ![now, "simulator"].contains(from))?;
+            Some(format!(
+                "the answers of `{}` were recorded from `{from}`, and the scenario names `{now}` now: record again to test that",
+                service.as_str()
+            ))
+        };
+        let is_ours = header.recorder.starts_with("ragcheck ");
+        self.outside.services.providers().into_iter().filter(|_| is_ours).filter_map(other).collect()
     }
 
     /// The problem of an agent that no longer asks a service for what its recording holds: one that is declared, or one for

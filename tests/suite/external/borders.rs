@@ -145,6 +145,20 @@ fn an_agent_that_lists_models_here_and_asks_its_model_elsewhere_is_an_error_in_r
 }
 
 #[test]
+fn a_replay_notes_that_its_answers_are_of_another_provider() {
+    let desk = Desk::set(Kind::Chat, "", "");
+    let settings = desk.project.read("ragcheck.yaml");
+    desk.project.write("ragcheck.yaml", &(settings.clone() + settings.lines().last().expect("a provider") + "\n"));
+    desk.project.edit("ragcheck.yaml", "  fake: {", "  other: {");
+    desk.run("record").expect_code(0);
+    desk.project.edit("desk.yaml", "provider: fake", "provider: other");
+    let outcome = desk.run("replay");
+    outcome.expect_code(0);
+    let note = "the answers of `model` were recorded from `fake`, and the scenario names `other` now";
+    assert!(plain(&outcome.stdout).contains(note), "{}", outcome.stdout);
+}
+
+#[test]
 fn a_two_stage_agent_is_judged_by_its_prompt_and_the_sources_of_its_reply() {
     let lines = "roles: {knowledge: retrieve_documents}\n";
     let gates = "gates:\n  - {id: forced, metric: forced_retrieval_rate, target: '= 100%', kind: point}\n  \
