@@ -83,12 +83,12 @@ impl Vars {
         false
     }
 
-    /// Whether a value of a request may be one of a variable: an expression of it finds it there, or letters and digits stand
-    /// where those of the recorded one do.
+    /// Whether a value of a request may be one of a declared variable: an expression of it finds it there, or letters and
+    /// digits stand where those of the recorded one do.
     fn looks_like(&self, name: &str, (recorded, value): (&str, &str), body: &Value) -> bool {
         let mut own = self.patterns.iter().filter(|pattern| pattern.name == name);
         let shape = |text: &str| text.replace(char::is_alphanumeric, "x");
-        shape(recorded) == shape(value) || own.any(|pattern| pattern.found(body).contains(&value))
+        own.any(|pattern| shape(recorded) == shape(value) || pattern.found(body).contains(&value))
     }
 }
 
