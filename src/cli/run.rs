@@ -143,10 +143,11 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         // An unreadable one is reported when it is to be resumed.
         for (begun, folder) in crate::trial::run::unfinished(&reports).unwrap_or_default().into_iter().take(1) {
             output::remark(&format!(
-                "note: `{}`, begun at {}, is not finished ({}): `ragcheck run --resume` goes on with it",
+                "note: `{}`, begun at {}, is not finished ({}): `{}` goes on with it",
                 begun.command(),
                 begun.at,
-                folder.display()
+                folder.display(),
+                resume(given.bounds.report_dir.as_deref())
             ));
         }
     }
@@ -313,7 +314,7 @@ pub(super) fn carry_out(
         output::remark(&remark);
     }
     if let Some(stopped) = &done.stopped {
-        output::remark(&missing(stopped));
+        output::remark(&missing(stopped, &resume(options.reports.as_deref())));
     }
     let exit = Exit::of_code(done.evaluated.evaluation.exit_code);
     Ok((done, exit))
@@ -322,12 +323,15 @@ pub(super) fn carry_out(
 /// Prints the result, what to do, and how to run again what did not pass. With a baseline, this waits for the comparison, which
 /// may decide the exit code.
 fn show(done: &FinishedRun, options: &RunOptions, format: Detail, typed: Option<&[String]>) {
-    let again = typed.and_then(|typed| run_again(done, options.mode, typed));
+    let again = if done.stopped.is_some() {
+        Some(resume(options.reports.as_deref()))
+    } else {
+        typed.and_then(|typed| run_again(done, options.mode, typed))
+    };
     print(&done.evaluated, format, &done.folder, again.as_deref());
     // The list of what to do has this command for what was down.
-    if let Some(again) =
-        again.filter(|_| matches!(format, Detail::Brief | Detail::Whole) && !report::resumes(&done.evaluated.view()))
-    {
+    let is_shown = matches!(format, Detail::Brief | Detail::Whole) && done.stopped.is_none();
+    if let Some(again) = again.filter(|_| is_shown && !report::resumes(&done.evaluated.view())) {
         output::result(&format!(
             "run again: {again}\n           a judged trial keeps its first draw: this decides only those without a verdict\n"
         ));
@@ -359,12 +363,18 @@ fn again(typed: &[String], of: Option<&Path>) -> String {
     std::iter::once("ragcheck".to_owned()).chain(words.into_iter().map(quoted)).collect::<Vec<_>>().join(" ")
 }
 
-/// Trials missing from a run that ended early, and how to run them.
-fn missing(stopped: &StoppedRun) -> String {
+/// The command that goes on with the newest unfinished run below `reports`, if that is not the usual folder.
+fn resume(reports: Option<&Path>) -> String {
+    let folder = reports.map(|folder| format!(" --report-dir {}", shell_word(&folder.display().to_string())));
+    format!("ragcheck run --resume{}", folder.unwrap_or_default())
+}
+
+/// Trials missing from a run that ended early, and the command that runs them.
+fn missing(stopped: &StoppedRun, resume: &str) -> String {
     let StoppedRun { reason, missing, planned } = stopped;
     let mut lines = vec![format!("stopped: {reason}; {} of {planned} trials are missing:", missing.len())];
     lines.extend(first(missing));
-    lines.push("finished trials are kept; `ragcheck run --resume` runs the others".to_owned());
+    lines.push(format!("finished trials are kept; `{resume}` runs the others"));
     lines.join("\n")
 }
 
