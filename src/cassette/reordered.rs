@@ -2,6 +2,7 @@
 //! writes from them, such as the result of a tool.
 
 use crate::platform::distinct_json::Distinct;
+use crate::platform::numbers;
 use crate::platform::secrets::Redactor;
 use serde_json::Value;
 
@@ -50,14 +51,16 @@ fn is_reordered(one: &str, other: &str) -> bool {
         letters.sort_unstable();
         letters
     };
-    let read = |text: &str| serde_json::from_str(text).ok().map(|Distinct(value)| value);
-    // A number of more digits is read as one near it.
-    let is_exact = |text: &str| text.split(|letter: char| !letter.is_ascii_digit()).all(|digits| digits.len() < 16);
-    one.len() == other.len()
-        && is_document(one)
-        && is_exact(one)
-        && letters(one) == letters(other)
-        && read(one).zip(read(other)).is_some_and(|(one, other)| is_equal(&one, &other))
+    one.len() == other.len() && letters(one) == letters(other) && is_same_json(one, other)
+}
+
+/// Whether two texts are one JSON object or list, with the same numbers as written.
+pub(super) fn is_same_json(one: &str, other: &str) -> bool {
+    let read = |text: &str| {
+        let document = numbers::as_written(text.as_bytes());
+        serde_json::from_slice(&document).ok().map(|Distinct(value)| value)
+    };
+    is_document(one) && read(one).zip(read(other)).is_some_and(|(one, other)| is_equal(&one, &other))
 }
 
 /// Whether two documents are equal; texts in them that are JSON themselves may be reordered.
@@ -86,13 +89,15 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_members_in_a_text_of_json_is_that_of_the_recording() {
+    fn the_order_of_members_in_a_text_of_json_is_that_of_the_recording_however_long_its_numbers() {
         for (recorded, now) in [
             (r#"{"id":"w1","n":2}"#, r#"{"n":2,"id":"w1"}"#),
             (r#"[{"id":"w1","n":2},{"a":[1,2]}]"#, r#"[{"n":2,"id":"w1"},{"a":[1,2]}]"#),
             (r#"{"a":{"b":1,"c":"é"},"d":null}"#, r#"{"d":null,"a":{"c":"é","b":1}}"#),
             (r#"{"a":"{\"b\":1,\"c\":2}","d":3}"#, r#"{"d":3,"a":"{\"c\":2,\"b\":1}"}"#),
             (" {\"a\": 1, \"b\": 2}\n", " {\"b\": 2, \"a\": 1}\n"),
+            (r#"{"id":"w1","score":0.20100729165871556}"#, r#"{"score":0.20100729165871556,"id":"w1"}"#),
+            (r#"{"a":12345678901234567890123,"b":[1.50,1e400]}"#, r#"{"b":[1.50,1e400],"a":12345678901234567890123}"#),
         ] {
             assert_eq!(ordered(&json!(now), &json!(recorded)), Some(json!(recorded)), "{now}");
             let body =
@@ -115,6 +120,11 @@ mod tests {
             (
                 r#"{"a":12345678901234567890123,"b":12345678901234567890132}"#,
                 r#"{"a":12345678901234567890132,"b":12345678901234567890123}"#,
+            ),
+            // One double, written in two ways.
+            (
+                r#"{"a":0.10000000000000001,"b":0.10000000000000010}"#,
+                r#"{"a":0.10000000000000010,"b":0.10000000000000001}"#,
             ),
             (r#"Found: {"a":1,"b":2}"#, r#"Found: {"b":2,"a":1}"#),
             (r#"{"a":1,"b":2} and more"#, r#"{"b":2,"a":1} and more"#),
