@@ -1,6 +1,7 @@
 //! Describes how two requests differ, in terms that prompt authors use.
 
 use super::layout::Layout;
+use super::reordered::is_same_json;
 use super::word_diff::{changed_words, printable};
 use crate::platform::numbers;
 use crate::trace::text::{listed, plural};
@@ -20,6 +21,9 @@ const MESSAGES_IN_ANOTHER_ORDER: &str =
     "  the same messages in another order: let the agent add the results of parallel calls in the order of the calls";
 /// Line for the same tools in another order.
 const TOOLS_IN_ANOTHER_ORDER: &str = "  the same tools in another order: let the agent sort them, as maps of many languages have another order each time";
+/// Line for a text of JSON that is spelled otherwise: the order of its members is that of the recording already.
+const SAME_JSON: &str =
+    "  the same JSON with other white space or escapes: let the agent write it as it did, or record it again";
 /// Line for a text whose words stand in another order.
 const WORDS_IN_ANOTHER_ORDER: &str =
     "  the same words in another order: let the agent write the items of maps and sets in a fixed order";
@@ -171,6 +175,9 @@ fn pair(recorded: Option<&Value>, now: Option<&Value>) -> Vec<String> {
             format!("+ {}", printable(after, 200)),
             IN_ANOTHER_ORDER.to_owned(),
         ],
+        (Some(Value::String(before)), Some(Value::String(after))) if is_same_json(before, after) => {
+            vec![format!("- {}", printable(before, 200)), format!("+ {}", printable(after, 200)), SAME_JSON.to_owned()]
+        }
         (Some(Value::String(before)), Some(Value::String(after))) => texts(before, after),
         // A text of digits is another value than the number.
         (Some(before), Some(after)) if show(recorded) == show(now) => {
@@ -370,6 +377,7 @@ fn knowledge(layout: &Layout, recorded: &Value, now: &Value) -> Option<Differenc
     if changed.is_empty() {
         let ids =
             |list: &[(String, String)]| list.iter().map(|(id, _)| printable(id, 80)).collect::<Vec<_>>().join(", ");
+        let ids = |list: &[(String, String)]| if list.is_empty() { "nothing".to_owned() } else { ids(list) };
         lines = vec![format!("- found {}", ids(&before)), format!("+ found {}", ids(&after))];
         return Some(Difference::new("knowledge: the search finds other passages", lines));
     }

@@ -70,6 +70,8 @@ fn a_changed_passage_is_named() {
     assert_eq!(miss.detail[2..4], ["- Refunds take 14 days.", "+ Refunds take 30 days."]);
     let now = conversation(&prompt(), &[&CHUNK.replace("kb-1", "kb-9")]);
     assert!(self::miss(&lane(), &now, 1).cause.contains("- found kb-1 + found kb-9"));
+    let now = conversation(&prompt(), &[r#"{"chunks":[]}"#]);
+    assert!(self::miss(&lane(), &now, 1).cause.contains("- found kb-1 + found nothing"));
 }
 
 #[test]
@@ -194,6 +196,27 @@ fn the_same_json_in_another_order_is_no_difference() {
     now["model"] = json!("another");
     let miss = miss(&lane, &now, 0);
     assert!(miss.message.ends_with(": model changed"), "{miss:?}");
+}
+
+#[test]
+fn the_same_json_with_other_white_space_says_so_and_blames_no_order() {
+    for (recorded, now) in [
+        (r#"{"id":"w1","n":[1,2]}"#, "{\n  \"id\": \"w1\",\n  \"n\": [1, 2]\n}"),
+        (r#"{"id":"w1","score":0.20100729165871556}"#, r#"{"score": 0.20100729165871556, "id": "w1"}"#),
+        (CHUNK, &CHUNK.replace(':', ": ")),
+    ] {
+        let mut lane = lane();
+        lane.exchanges = vec![exchange(0, &conversation(&prompt(), &[recorded]), "{}")];
+        let miss = miss(&lane, &conversation(&prompt(), &[now]), 0);
+        let said = [format!("- {recorded}"), format!("+ {}", now.replace('\n', "⏎"))];
+        assert_eq!(miss.detail[1..3], said, "{now}");
+        assert!(miss.detail[3].starts_with("  the same JSON with other white space"), "{miss:?}");
+        assert!(!miss.detail.iter().any(|line| line.contains("order")), "{miss:?}");
+    }
+    let mut lane = lane();
+    lane.exchanges = vec![exchange(0, &conversation(&prompt(), &[r#"{"id":"w1","n":[1,2]}"#]), "{}")];
+    let other = miss(&lane, &conversation(&prompt(), &[r#"{"id":"w1","n": [2,1]}"#]), 0);
+    assert!(!other.detail.iter().any(|line| line.contains("the same JSON")), "{other:?}");
 }
 
 #[test]
