@@ -101,6 +101,8 @@ where
         let why = *error(TrialErrorKind::CassetteBroken, &message, detail);
         // Each trial that differs is shown with its own difference.
         finished.trace.end = TrialEnd::Error(TrialError { cause: format!("{message}: {difference}"), ..why });
+    } else if let Err(why) = trial.opened.agents.place_start(trial).await {
+        return broken(why);
     } else if let Some(first) = first_draw(trial, &trace, &replay).await {
         return first.run_again(finished);
     } else if let Err(why) = written.place() {

@@ -3,7 +3,7 @@
 //!
 //! These requests belong to no trial. They are recorded once, in the lane `start` of scenario and variant, and served
 //! to every process in a replay. The process whose start is recorded runs first; the next one, that of the replay that
-//! verifies a trial, must ask for nothing else before the recording replaces an earlier one.
+//! verifies a trial, must ask for nothing else. The recording replaces an earlier one with the first trial that is kept.
 
 use super::agents::{Process, Wanted};
 use crate::cassette::{self, Cassette, CassetteError, LocalTimes};
@@ -51,8 +51,8 @@ struct Known {
     is_settled: bool,
     /// The recording; `None` if processes ask nothing.
     lane: Option<Cassette>,
-    /// A new recording that no other process has verified.
-    unverified: Option<Written>,
+    /// The new recording that no kept trial depends on yet, or that there is none any more.
+    unplaced: Option<Option<Written>>,
     /// Whether the earlier recording does not fit any more: a run that records some trials makes it anew.
     is_outdated: bool,
     /// Exchanges that no process asked for, as messages; `None` before the first process.
@@ -148,10 +148,26 @@ impl Starts {
 
     /// Whether the process of a trial was answered by a recording that was edited by hand.
     pub(super) async fn is_edited(&self, trial: Trial<'_>) -> bool {
-        let key = (trial.planned.scenario, trial.planned.lane.variant.clone());
-        let known = lock(&self.known).get(&key).map(Arc::clone);
-        let Some(known) = known else { return false };
+        let Some(known) = self.known(trial) else { return false };
         known.lock().await.lane.as_ref().is_some_and(|lane| lane.edited)
+    }
+
+    fn known(&self, trial: Trial<'_>) -> Option<Arc<tokio::sync::Mutex<Known>>> {
+        let key = (trial.planned.scenario, trial.planned.lane.variant.clone());
+        lock(&self.known).get(&key).map(Arc::clone)
+    }
+
+    /// Replaces the earlier recording of a trial's start by the one that the trial, which is kept, was recorded with.
+    pub(super) async fn place(&self, trial: Trial<'_>) -> Result<(), RecordingError> {
+        let Some(known) = self.known(trial) else { return Ok(()) };
+        let unplaced = known.lock().await.unplaced.take();
+        match unplaced {
+            Some(Some(written)) => written.place()?,
+            // An earlier start would be reported as not asked for.
+            Some(None) => _ = files::remove_file(trial.start_file()),
+            None => {}
+        }
+        Ok(())
     }
 
     /// Exchanges of lanes `start` that no process asked for, as messages.
@@ -291,16 +307,14 @@ impl Beginning<'_> {
         match answers {
             Answers::Services => {}
             Answers::Recorded { mut known, .. } if passed.is_empty() => {
-                (known.lane, known.is_settled) = (None, true);
-                // An earlier start would be reported as not asked for.
-                let _ = files::remove_file(trial.start_file());
+                (known.lane, known.unplaced, known.is_settled) = (None, Some(None), true);
             }
             Answers::Recorded { recorder, mut known } => {
                 let redactor = recorder.redactor().knowing(tap.secrets());
                 let times = LocalTimes::recording();
                 let written = recorder.write(&times, vars.values(), String::new(), &redactor);
                 let (cassette, written) = written.map_err(broken)?;
-                (known.lane, known.unverified, known.is_settled) = (Some(cassette), Some(written), true);
+                (known.lane, known.unplaced, known.is_settled) = (Some(cassette), Some(Some(written)), true);
             }
             Answers::Lane { replay, known, .. } => {
                 let mut known = known.lock().await;
@@ -309,9 +323,6 @@ impl Beginning<'_> {
                     Some(others) => others.intersection(&unused).cloned().collect(),
                     None => unused,
                 });
-                if let Some(written) = known.unverified.take() {
-                    written.place().map_err(broken)?;
-                }
             }
         }
         let notes = allowed.iter().map(|one| format!("{WHEN}, {one} (`target.may_refuse`)"));

@@ -184,6 +184,22 @@ fn a_service_that_fails_at_the_start_is_an_outage_and_nothing_is_written() {
 }
 
 #[test]
+fn a_record_run_that_keeps_no_trial_leaves_the_recorded_start_as_it_is() {
+    let shelf = Shelf::open("200 OK");
+    let mut stage = with_shelf("starting", TARGET, &shelf);
+    passed(&run(&stage, &["--mode", "record"]), "3 trials: 3 PASS");
+    let start = stage.project.read(LANE);
+    // The service of the start answers, and the model does not.
+    stage.simulator = None;
+    let outcome = run(&stage, &["--mode", "record", "--jobs", "1"]);
+    outcome.expect_code(3);
+    passed(&outcome, "3 trials: 3 ERROR");
+    assert_eq!(shelf.asked.load(Ordering::SeqCst), 2, "the start was recorded anew");
+    assert_eq!(stage.project.read(LANE), start);
+    passed(&run(&stage, &[]), "3 trials: 3 PASS");
+}
+
+#[test]
 fn a_recorded_start_is_listed_and_checked_an_edited_one_is_marked_and_an_orphan_only_without_its_variant() {
     let shelf = Shelf::open("200 OK");
     let stage = with_shelf("starting", TARGET, &shelf);

@@ -29,6 +29,7 @@ use crate::trial::TrialMode;
 use crate::trial::opened::Trial;
 use crate::trial::outcome::error;
 use crate::trial::proxy::Proxy;
+use crate::trial::recording::RecordingError;
 use crate::trial::services::LiveAccess;
 use process::Start;
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,6 +147,14 @@ impl Agents {
     /// Whether the agent of a trial was answered at its start by a recording that was edited by hand.
     pub(super) async fn has_edited_start(&self, trial: Trial<'_>) -> bool {
         self.starts.is_edited(trial).await
+    }
+
+    /// Replaces the earlier recording of a trial's start: the trial is kept.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) async fn place_start(&self, trial: Trial<'_>) -> Result<(), RecordingError> {
+        self.starts.place(trial).await
     }
 
     /// Recorded exchanges of starts that no process asked for, as messages.
