@@ -16,7 +16,7 @@ mod summary;
 mod target;
 
 pub(super) use services::{clients_of, usual_providers};
-pub(super) use shown::facts;
+pub(super) use shown::{facts, given};
 pub(super) use summary::MetAgent;
 pub(super) use target::is_url;
 

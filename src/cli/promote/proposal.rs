@@ -1,7 +1,7 @@
 //! Proposes a case for a trace: what it asks, and expectations that hold on the trace.
 
 use super::line;
-use crate::cli::first_contact::facts;
+use crate::cli::first_contact::{facts, given};
 use crate::gate::Examiner;
 use crate::plan::{Plan, ResolvedCase};
 use crate::platform::secrets;
@@ -219,7 +219,8 @@ fn propose(turns: &mut [Turn], imported: &Imported, trace: &Trace, notes: &mut V
             continue;
         };
         let of = |answer| Expectation { answer: Some(answer), ..Expectation::default() };
-        let contains = facts(&answer.text, &[]);
+        let results = given(trace.events.iter().filter(|event| event.turn as usize == place));
+        let contains = facts(&answer.text, &[], &turns[place].ask, &results);
         if !contains.is_empty() {
             candidates.push((place, of(AnswerExpectation { contains, ..AnswerExpectation::default() })));
         }
