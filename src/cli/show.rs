@@ -11,7 +11,8 @@ use crate::suite::evaluation::{self, ScoreError};
 use crate::trace;
 use crate::trace::text::{self, quote};
 use crate::trace::{
-    AGENT_OUTPUT, Answer, Event, PASSAGES, Passages, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What,
+    AGENT_OUTPUT, Answer, Event, PASSAGES, Passages, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TrialError,
+    TurnOutcome, What,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,7 +34,7 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     is_there(&folder)?;
     let mut nearest: Option<(f64, String)> = None;
     for found in evaluation::read_traces(&folder)? {
-        let found = found?;
+        let mut found = found?;
         if found.trial == name {
             let mut later_draws = evaluation::read_later_draws(&folder)?;
             later_draws.retain(|again| again.trial == name);
@@ -41,6 +42,13 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
             if given.format == Printed::Json {
                 output::data_as_json(&ShownTrial { judged, trace: found, later_draws })?;
                 return Ok(Exit::Passed);
+            }
+            // A miss after another answer than the expected one is no reason to declare anything.
+            if let TrialEnd::Error(why) = &mut found.end
+                && judged.as_ref().is_some_and(|judged| !judged.failed.is_empty())
+                && let Some(from) = why.detail.iter().position(|line| line == TrialError::GENERATED)
+            {
+                why.detail.truncate(from);
             }
             let mut text = judged.as_ref().map(verdict).unwrap_or_default() + &conversation(&found);
             if given.passages {

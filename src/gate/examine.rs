@@ -30,7 +30,7 @@ pub struct Examiner<'p> {
     names: Vec<&'p str>,
     /// For each scenario, the metrics that its trials count for.
     pub(super) relevant: Vec<Vec<usize>>,
-    patterns: Vec<Vec<Patterns>>,
+    pub(super) patterns: Vec<Vec<Patterns>>,
     pub(super) grades: Grades,
 }
 
@@ -199,11 +199,13 @@ impl<'p> Examiner<'p> {
         };
         if let TrialEnd::Error(error) = &trace.end {
             examined.out_of_scope = self.out_of_scope(&examined.trial, trace);
-            examined.result.error.clone_from(&error.message);
-            examined.error = Some(error.clone());
             if error.kind == TrialErrorKind::FaultMissed {
                 examined.result.verdict = Verdict::NotMeasured;
             }
+            let after = self.after_answer(&examined.trial, trace, error);
+            let (error, checks) = after.map_or((error.clone(), Vec::new()), |(error, check)| (error, vec![check]));
+            examined.result.error.clone_from(&error.message);
+            (examined.error, examined.result.checks) = (Some(error), checks);
             return Ok(examined);
         }
         let trial = &examined.trial;

@@ -4,6 +4,7 @@
 //! plan order. A planned trial without a trace is in ERROR: deleting traces never
 //! makes a run pass. Nothing here knows how a trace is produced or how a verdict is shown.
 
+mod after_answer;
 mod behaviour;
 mod cause;
 mod conclusion;

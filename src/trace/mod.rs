@@ -234,6 +234,22 @@ pub struct TrialError {
     pub detail: Vec<String>,
 }
 
+impl TrialError {
+    /// First line of the proposals for values that an agent generates per run; their lines follow.
+    pub(crate) const GENERATED: &str =
+        "if the agent generates these values per run, declare them in the scenario, below `vars:`";
+
+    /// This miss as what follows from an earlier turn, which `message` and the lines `more` are about: nothing is to be
+    /// recorded again, and nothing declared.
+    pub(crate) fn after(&self, message: String, more: impl IntoIterator<Item = String>) -> Self {
+        let after = format!("so a later request is not recorded: {}", self.message);
+        let of_miss = self.detail.iter().take_while(|line| *line != Self::GENERATED);
+        let of_miss = of_miss.filter(|line| !line.starts_with("re-record: ")).cloned();
+        let detail = more.into_iter().chain([after]).chain(of_miss).collect();
+        Self { kind: TrialErrorKind::TurnFailed, cause: message.clone(), message, detail }
+    }
+}
+
 words! {
     fn label;
     /// Kinds of errors of a trial.
@@ -248,7 +264,8 @@ words! {
         CassetteBroken = "cassette broken",
         /// An external agent asked its model less often than its recording.
         AsksLess = "asks less than recorded",
-        /// A turn of an external agent failed in a replay, so a later request is not in the cassette.
+        /// A turn of an external agent failed in a replay, or its answer is not the expected one, so a later request is not in
+        /// the cassette.
         TurnFailed = "turn failed",
         /// The provider failed permanently.
         Provider = "provider error",

@@ -4,7 +4,6 @@
 //! replayed, and the run reports the replay. A replay that differs from the live trial in anything but time is an
 //! error.
 
-use super::external::MINTED;
 use super::lane::NO_DRAW;
 use super::opened::Trial;
 use super::outage::{Origin, with_outage};
@@ -86,7 +85,7 @@ where
         } else if trial.planned.is_external() {
             let usual = "values that the agent generates per run (dates, ids) are declared in `vars`";
             let reordered = difference.contains(SAME_IN_ANOTHER_ORDER);
-            detail.extend((!reordered && !difference.contains(MINTED)).then(|| usual.to_owned()));
+            detail.extend((!reordered && !difference.contains(TrialError::GENERATED)).then(|| usual.to_owned()));
             let agent = trial.opened.agent(trial.planned);
             detail.extend(agent.filter(|agent| !reordered && !agent.forgets()).map(|agent| {
                 let remedy = if agent.is_started() {

@@ -166,9 +166,7 @@ pub(super) fn failed_before(miss: &TrialError, events: &[Event]) -> Option<Box<T
     let (turn, cause) = failed_turn(&events[first..])?;
     let mut lines = cause.lines().map(str::to_owned);
     let message = format!("turn {turn} failed: {}", lines.next().unwrap_or_default());
-    let after = format!("so a later request is not recorded: {}", miss.message);
-    let of_miss = miss.detail.iter().filter(|line| !line.starts_with("re-record: ")).cloned();
-    Some(error(TrialErrorKind::TurnFailed, &message, lines.chain([after]).chain(of_miss).collect()))
+    Some(Box::new(miss.after(message, lines)))
 }
 
 /// Part of a message; `None` if there are none.

@@ -32,7 +32,6 @@ mod start;
 mod withheld;
 
 pub(crate) use agents::{Agents, Contact, NoContact, Place};
-pub(super) use modes::MINTED;
 pub(super) use setup::ExternalSetup;
 pub(crate) use setup::agents_named;
 

@@ -22,10 +22,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// First line of the proposals for values that an agent generates per run.
-pub(in crate::trial) const MINTED: &str =
-    "if the agent generates these values per run, declare them in the scenario, below `vars:`";
-
 type Outcome = Result<Finished, Box<TrialError>>;
 
 impl Work<'_> {
@@ -311,6 +307,6 @@ fn asked_in(cassette: &Cassette) -> Asked {
 
 /// Lines that declare values which an agent generates per run.
 fn vars_lines(minted: &[Minted]) -> Vec<String> {
-    let head = (!minted.is_empty()).then(|| MINTED.to_owned());
+    let head = (!minted.is_empty()).then(|| TrialError::GENERATED.to_owned());
     head.into_iter().chain(minted.iter().map(|one| format!("  {one}"))).collect()
 }
