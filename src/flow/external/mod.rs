@@ -29,7 +29,7 @@ pub(crate) use chains::Chains;
 pub(crate) use probe::Probe;
 pub(crate) use reply::{AnswerAt, Unread, in_utf8, read as read_reply};
 pub(crate) use session::{Session, ended_as, reset};
-pub(crate) use target::{Endpoint, Fill, PLACEHOLDERS, Target};
+pub(crate) use target::{AGENT_ERROR, ANSWER_MISSING, Endpoint, Fill, PLACEHOLDERS, Target};
 pub(crate) use turn::Tracing;
 
 use crate::platform::clock::BoxFuture;

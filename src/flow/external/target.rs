@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 pub(crate) const PLACEHOLDERS: [&str; 9] =
     ["message", "messages", "ui_messages", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
 /// Kind of failure of a turn that the agent answers with an error.
-const AGENT_ERROR: &str = "agent_error";
+pub(crate) const AGENT_ERROR: &str = "agent_error";
+/// Kind of a turn whose reply holds no answer.
+pub(crate) const ANSWER_MISSING: &str = "answer_missing";
 /// Characters of an agent's error message that are kept.
 const WORDS: usize = 300;
 
@@ -118,7 +120,7 @@ impl Target {
                         Lack::Success => AGENT_ERROR,
                         Lack::Words => ANSWER_EMPTY,
                         Lack::End => NO_REPLY,
-                        Lack::Answer => "answer_missing",
+                        Lack::Answer => ANSWER_MISSING,
                     };
                     Reply::Failed(kind, why.to_string(), reply::document(&response))
                 }

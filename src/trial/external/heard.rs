@@ -1,6 +1,7 @@
 //! Decides whether a trial of an external agent can be judged: a refused request got no answer, and an agent that sent
 //! no request was not observed.
 
+use crate::flow::external::{AGENT_ERROR, ended_as};
 use crate::trace::text::plural;
 use crate::trace::{Event, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
 use crate::trial::outcome::error;
@@ -58,6 +59,7 @@ impl Heard<'_> {
             }?;
             // An agent that failed before it asked is the cause, and the silence what follows.
             return Some(match failure(events) {
+                Some(_) if self.fails_itself(events) => return None,
                 Some(cause) => {
                     let mut lines = cause.lines().map(str::to_owned);
                     let first = lines.next().unwrap_or_default();
@@ -77,6 +79,12 @@ impl Heard<'_> {
         }
         detail.extend(failure(events).map(|message| format!("the turn ended with: {message}")));
         Some(error(kind, &message, detail))
+    }
+
+    /// Whether an agent replied with an error of its own before it asked what its recording holds: its turn has failed.
+    fn fails_itself(&self, events: &[Event]) -> bool {
+        let is_own = failure(events).is_some_and(|cause| unsent_key(cause).is_none());
+        self.recorded.is_some() && is_own && events.iter().any(|event| ended_as(event, &[AGENT_ERROR]))
     }
 
     /// Message and remedy for an agent whose client was made for another case.
@@ -133,9 +141,16 @@ impl Heard<'_> {
     }
 
     /// Note for a trial that is judged although no completion passed the proxy.
-    pub(super) fn note(&self, end: &TrialEnd) -> Option<String> {
-        let silent = self.asked.completions == 0 && self.asked.requests > 0;
-        (silent && *end == TrialEnd::Completed).then(|| {
+    pub(super) fn note(&self, events: &[Event], end: &TrialEnd) -> Option<String> {
+        if self.asked.completions > 0 || *end != TrialEnd::Completed {
+            return None;
+        }
+        let silent = self.asked.requests > 0;
+        if self.fails_itself(events) && !self.asks_nothing {
+            let (message, _) = if silent { self.model_not_asked() } else { self.nothing_asked() }?;
+            return Some(message);
+        }
+        silent.then(|| {
             "no request for a completion came: if the agent asks its model elsewhere, a replay does not repeat that"
                 .to_owned()
         })
@@ -221,6 +236,29 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_fails_by_itself_before_it_asks_is_judged_in_a_replay_with_the_silence_as_a_note() {
+        let ended = |kind: &str| {
+            let outcome =
+                TurnOutcome::Failed { kind: kind.into(), message: "The agent answered with HTTP 500.".into() };
+            let what = What::TurnEnded(TurnEnded { took_us: 1, outcome, history: Vec::new(), reply: None });
+            [Event { at_us: 0, conversation: 0, turn: 0, what }]
+        };
+        let told = |recorded, kind| {
+            let heard = Heard { recorded, ..heard(Asked::default()) };
+            let problem = heard.problem(&ended(kind), &TrialEnd::Completed).map(|problem| problem.message);
+            (problem, heard.note(&ended(kind), &TrialEnd::Completed))
+        };
+        let (problem, note) = told(Some(completions(2)), AGENT_ERROR);
+        assert_eq!(problem, None);
+        assert!(note.is_some_and(|note| note.contains("2 recorded exchanges were not asked for: does the agent")));
+        // A process that ends may have gone around the proxy, and a live one may have the wrong base URL.
+        for (recorded, kind) in [(Some(completions(2)), "agent_crashed"), (None, AGENT_ERROR)] {
+            let (problem, note) = told(recorded, kind);
+            assert_eq!((problem.as_deref(), note), (Some("The agent answered with HTTP 500."), None), "{kind}");
+        }
+    }
+
+    #[test]
     fn an_agent_whose_client_sends_its_key_to_https_alone_is_told_what_to_set_and_of_no_base_url() {
         let message = "HTTP 500: {\"error\": \"Invalid endpoint configuration: Bearer authorization requires an HTTPS endpoint.\"}";
         let outcome = TurnOutcome::Failed { kind: "agent_error".into(), message: message.into() };
@@ -242,7 +280,7 @@ mod tests {
         );
         assert_eq!(problem(list, Some(list), false), None, "nothing more was recorded");
         assert_eq!((problem(list, None, false), problem(both, Some(both), false)), (None, None));
-        let note = |asked| heard(asked).note(&TrialEnd::Completed);
+        let note = |asked| heard(asked).note(&[], &TrialEnd::Completed);
         assert!(note(list).is_some_and(|note| note.starts_with("no request for a completion came")));
         assert_eq!((note(both), note(Asked::default())), (None, None));
     }

@@ -164,8 +164,15 @@ impl Work<'_> {
         let of_ended = requests.of_ended;
         let heard =
             Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing, of_ended, by_runner, started };
-        let end = heard.problem(&session.events, &end).map_or(end, |problem| TrialEnd::Error(*problem));
-        let silent = heard.note(&end);
+        let end = match heard.problem(&session.events, &end) {
+            Some(mut problem) => {
+                let is_unread = session.events.iter().any(|event| ended_as(event, &[ANSWER_MISSING]));
+                problem.detail.extend(lines.as_ref().map(|lines| lines.taken()).filter(|_| is_unread));
+                TrialEnd::Error(*problem)
+            }
+            None => end,
+        };
+        let silent = heard.note(&session.events, &end);
         let mut trace = self.trial.trace(evidence, end);
         trace.notes = lease.notes().to_vec();
         trace.notes.extend(allowed.iter().map(|one| format!("{one} (`target.may_refuse`)")).chain(silent));
