@@ -7,7 +7,7 @@ use super::spans::{self, Received};
 use super::{Work, found, signs};
 use crate::flow::Abort;
 use crate::flow::external::{
-    CRASHED, Chains, Life, Pace, Session, Silence, Telemetry, Tracing, Trouble, ended_as, reset,
+    ANSWER_MISSING, CRASHED, Chains, Life, Pace, Session, Silence, Telemetry, Tracing, Trouble, ended_as, reset,
 };
 use crate::knowledge::FoundPassages;
 use crate::plan::ResolvedCase;
@@ -82,9 +82,10 @@ impl Work<'_> {
             Some(beginnings) => Some(Arc::new(beginnings.next().await?)),
             None => None,
         };
-        let agent = match (&begun, process.and_then(Process::lines)) {
+        let lines = process.and_then(Process::lines);
+        let agent = match (&begun, &lines) {
             (Some(begun), _) => Arc::clone(begun) as Arc<dyn Transport>,
-            (None, Some(lines)) => lines,
+            (None, Some(lines)) => Arc::clone(lines) as Arc<dyn Transport>,
             (None, None) => self.to_agent(&settings.target.endpoint, mode, &clock)?,
         };
         let probe = self.probe(process.map(Process::port), (mode, &clock), &way)?;
@@ -137,10 +138,13 @@ impl Work<'_> {
         let end = match converse(&mut session, self.case, &turns).await {
             Ok(()) => TrialEnd::Completed,
             Err(trouble) => {
-                if matches!(trouble, Trouble::AfterReply(_)) {
+                let is_early = matches!(trouble, Trouble::AfterReply(_));
+                if is_early {
                     opened.agents.watch_again(self.trial);
                 }
-                TrialEnd::Error(*self.error_of(trouble))
+                let mut why = self.error_of(trouble);
+                why.detail.extend(lines.as_ref().map(|lines| lines.taken()).filter(|_| is_early));
+                TrialEnd::Error(*why)
             }
         };
         // What the agent still sends belongs to no trial.
@@ -154,7 +158,7 @@ impl Work<'_> {
         drop(serving);
         opened.agents.asks(self.trial, tap.services());
         let mut told = session.told();
-        let lines = std::mem::take(&mut told.lines);
+        let spans = std::mem::take(&mut told.lines);
         let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));
         let live = evidence.mode == Mode::Live;
         let (allowed, refused) = setup.allowed(requests.refused);
@@ -218,7 +222,7 @@ impl Work<'_> {
             begun.end(&trace.end);
         }
         let (trace, struck) = (with_faults(trace, faults.as_deref()), faults.is_some());
-        Ok(RunOutput { trace, found, struck, secrets: tap.secrets(), printed, spans: lines, abandoned })
+        Ok(RunOutput { trace, found, struck, secrets: tap.secrets(), printed, spans, abandoned })
     }
 
     #[expect(

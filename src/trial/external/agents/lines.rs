@@ -4,14 +4,16 @@
 
 use super::output::Output;
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::lock::lock;
+use crate::platform::secrets;
 use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
@@ -19,13 +21,20 @@ use tokio::process::{ChildStdin, ChildStdout};
 /// Bytes of one reply.
 const LONGEST_LINE: u64 = 16 << 20;
 
+/// Characters of a reply that a message shows.
+const SHOWN: usize = 120;
+
 /// How long a line that follows a reply may take to arrive.
 const STRAGGLES: Duration = Duration::from_millis(2);
 
 /// Where loggers write how serious a record is.
-const LEVEL: [&str; 5] = ["level", "levelname", "severity", "log.level", "lvl"];
+const LEVEL: [&str; 7] = ["level", "levelname", "level_name", "LogLevel", "severity", "log.level", "lvl"];
 /// What they write there and no answer does: how serious something is may be part of one.
-const LEVELS: [&str; 3] = ["trace", "debug", "info"];
+const LEVELS: [&str; 4] = ["trace", "debug", "info", "information"];
+/// When a record was written.
+const TIMES: [&str; 8] = ["time", "timestamp", "Timestamp", "datetime", "asctime", "ts", "@timestamp", "@t"];
+/// Members that only the records of one logger have together: Serilog's with its template or its text, and .NET's.
+const OF_ONE_LOGGER: [[&str; 2]; 3] = [["@t", "@mt"], ["@t", "@m"], ["LogLevel", "EventId"]];
 
 /// Both ends of a process.
 pub(super) struct Pipes {
@@ -85,7 +94,8 @@ fn is_reply(line: &[u8]) -> bool {
                     .any(|level| LEVELS.iter().any(|known| level.eq_ignore_ascii_case(known)));
                 let is_record =
                     names_level && has(&["message", "msg", "event"]) && !has(&["answer", "reply", "response"]);
-                !(is_record || has(&LEVEL) && has(&["time", "timestamp", "asctime", "ts", "@timestamp"]))
+                let is_of_one = OF_ONE_LOGGER.iter().any(|pair| pair.iter().all(|name| has(&[*name])));
+                !(is_record || is_of_one || has(&LEVEL) && has(&TIMES))
             }
             Err(_) => line.trim_ascii_start()[1..].trim_ascii_start().first() == Some(&b'"'),
         },
@@ -94,7 +104,7 @@ fn is_reply(line: &[u8]) -> bool {
 }
 
 /// Sends turns as lines.
-pub(super) struct LineTransport {
+pub(in crate::trial::external) struct LineTransport {
     pipes: tokio::sync::Mutex<Pipes>,
     output: Output,
     clock: Arc<dyn Clock>,
@@ -102,11 +112,14 @@ pub(super) struct LineTransport {
     in_step: AtomicBool,
     /// Whether a process of its kind has replied to a turn.
     replied: Arc<AtomicBool>,
+    /// The beginning of the line that was taken for its last reply, without secrets.
+    taken: Mutex<String>,
 }
 
 impl LineTransport {
     pub(super) fn new(pipes: Pipes, output: Output, replied: Arc<AtomicBool>, clock: Arc<dyn Clock>) -> Self {
-        Self { pipes: tokio::sync::Mutex::new(pipes), output, clock, in_step: AtomicBool::new(true), replied }
+        let (pipes, in_step) = (tokio::sync::Mutex::new(pipes), AtomicBool::new(true));
+        Self { pipes, output, clock, in_step, replied, taken: Mutex::default() }
     }
 
     /// Writes a space before the first line, which JSON ignores: once it is read, the process waits for its first turn.
@@ -134,6 +147,14 @@ impl LineTransport {
         self.in_step.load(Ordering::SeqCst)
     }
 
+    /// What to do if the line that was taken for its last reply is none.
+    pub(in crate::trial::external) fn taken(&self) -> String {
+        let taken = lock(&self.taken);
+        format!(
+            "the line taken for its reply is {taken}; if that is a log line or an event, write it to standard error"
+        )
+    }
+
     /// Whether a process of its kind has replied to a turn.
     pub(super) fn has_replied(&self) -> bool {
         self.replied.load(Ordering::SeqCst)
@@ -151,6 +172,7 @@ impl Transport for LineTransport {
             self.in_step.store(false, Ordering::SeqCst);
             let reply = pipes.exchange(&request.body.to_string(), &self.output).await;
             let body = reply.map_err(|why| TransportError::Connection { message: why.to_string(), took: took() })?;
+            *lock(&self.taken) = secrets::beginning(String::from_utf8_lossy(&body).trim(), SHOWN);
             self.in_step.store(true, Ordering::SeqCst);
             self.replied.store(true, Ordering::SeqCst);
             let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
@@ -187,6 +209,11 @@ mod tests {
             "{\"level\":30,\"time\":1795000000000,\"pid\":1,\"msg\":\"asked\"}",
             "{\"level\":\"INFO\",\"message\":\"model said: yes\"}",
             "{\"@timestamp\":\"2026-11-24T20:00:00Z\",\"log.level\":\"warn\",\"message\":\"asked\"}",
+            r#"{"message":"search","context":{},"level":200,"level_name":"INFO","channel":"app","datetime":"2026-11-29T18:02:11+00:00"}"#,
+            r#"{"EventId":0,"LogLevel":"Warning","Category":"Desk","Message":"search","State":{}}"#,
+            r#"{"Timestamp":"18:02:11 ","LogLevel":"Error","Category":"Desk","Message":"search"}"#,
+            r#"{"@t":"2026-11-29T18:02:11Z","@mt":"search {q}","q":"x"}"#,
+            r#"{"@t":"2026-11-29T18:02:11Z","@l":"Error","@m":"search x","@i":"1"}"#,
             "{\"event\": \"asked\", \"level\": \"info\", \"timestamp\": \"2026-11-24T20:00:00Z\"}",
         ] {
             assert!(!is_reply(line.as_bytes()), "{line}");

@@ -8,7 +8,6 @@ use crate::flow::external::{CRASHED, Fault, Life, NO_REPLY};
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::platform::lock::lock;
 use crate::scenario::external::PORT;
-use crate::transport::Transport;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -277,8 +276,8 @@ impl Process {
     }
 
     /// Its standard input and output as a transport, if turns go there.
-    pub(in crate::trial::external) fn lines(&self) -> Option<Arc<dyn Transport>> {
-        self.lines.clone().map(|lines| lines as Arc<dyn Transport>)
+    pub(in crate::trial::external) fn lines(&self) -> Option<Arc<LineTransport>> {
+        self.lines.clone()
     }
 
     /// What it printed since the trial began, without secrets.
@@ -379,7 +378,8 @@ impl Life for Process {
                  printed is: {last}"
             ),
             None => {
-                ". It printed nothing: a reply is one line of JSON on its standard output, written at once (flushed)"
+                ". It printed nothing: a reply is one line of JSON on its standard output, written at once (flushed; in Ruby: \
+                 `$stdout.sync = true`)"
                     .to_owned()
             }
         })
