@@ -323,10 +323,14 @@ fn no_answer(path: &str, send: &Value, why: &Unread, failed: &str) -> String {
     if !failed.is_empty() {
         return format!("the agent asked its model, and got no answer:\n{failed}\n{why}");
     }
+    let (sent, logs) = match path {
+        "" => ("The line".to_owned(), ". What is a log line or an event belongs on standard error"),
+        path => (format!("POST {path} with"), ""),
+    };
     format!(
-        "POST {path} with {send} reaches the model, but no answer is found in what comes back. {why}\n\
+        "{sent} {send} reaches the model, but no answer is found in what comes back. {why}\n\
          The answer is a text of the reply that the model said, or one that is named as usual ({}): name it so, or write the \
-         scenario yourself with `target.answer` (docs/how-to/external-agents.md)",
+         scenario yourself with `target.answer` (docs/how-to/external-agents.md){logs}",
         reply::ANSWERS[..3].join(", ")
     )
 }

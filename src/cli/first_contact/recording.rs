@@ -80,7 +80,7 @@ pub(super) fn record(findings: &Findings, human: bool) -> Result<(PathBuf, Exit)
             "; it only asserts that the agent answers: write down what every answer must contain"
         };
         output::remark(&format!(
-            "the recording did not pass: change {SCENARIO} as it says, then `ragcheck run --mode record`{}{expects}",
+            "the recording did not pass: change {SCENARIO} or the agent as it says, then `ragcheck run --mode record`{}{expects}",
             simulator(findings)
         ));
         return Ok((recorded.folder, exit));
