@@ -28,7 +28,7 @@ struct HistoryPage {
     /// Targets that the newest run misses.
     below: String,
     /// Why there are no points; empty if they could be read.
-    unread: String,
+    note: String,
     runs: bool,
     /// Link to the report of the newest point; empty if there is none.
     newest: String,
@@ -89,7 +89,7 @@ fn page(series: &[Series], links: &Links) -> HistoryPage {
     let mut order: Vec<&Series> = series.iter().collect();
     order.sort_by_key(|series| std::cmp::Reverse(series.points.last().map(|point| &point.at)));
     let conclusion = match (points, changes) {
-        (0, _) if !links.unread.is_empty() => "The history cannot be read".to_owned(),
+        (0, _) if !links.note.is_empty() => "The history cannot be read".to_owned(),
         (0, _) => "There is no point yet".to_owned(),
         _ if let Some(found) = order.first().and_then(|newest| headline(newest)) => {
             let more = counted(found.more as u64, "further line");
@@ -115,7 +115,7 @@ fn page(series: &[Series], links: &Links) -> HistoryPage {
     let series: Vec<SeriesShown> = order.iter().enumerate().map(shown).collect();
     let newest =
         series.first().and_then(|one| one.points.first()).map(|point| point.report.clone()).unwrap_or_default();
-    HistoryPage { outcome, conclusion, below, unread: links.unread.clone(), runs: links.runs, newest, series }
+    HistoryPage { outcome, conclusion, below, note: links.note.clone(), runs: links.runs, newest, series }
 }
 
 fn shown(series: &Series, links: &Links, anchors: &str) -> SeriesShown {

@@ -22,7 +22,7 @@ pub(crate) struct Links {
     /// Whether there is a list of runs.
     pub runs: bool,
     /// Why the history could not be read, or how many of its points are left out; empty if all are shown.
-    pub unread: String,
+    pub note: String,
     /// Run folder with the report of a point, by the point's identity.
     pub reports: BTreeMap<String, String>,
 }

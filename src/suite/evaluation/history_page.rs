@@ -26,12 +26,12 @@ pub(super) fn write_beside(reports: &Path, root: &Path, runs: &[RunRow], listed:
     let series = match history::load(&root.join(HISTORY)) {
         Ok(points) => {
             let (series, left_out) = history::series(&points);
-            links.unread = left_out;
+            links.note = left_out;
             series
         }
         Err(_) if present => return Ok(true),
         Err(why) => {
-            links.unread = why.to_string();
+            links.note = why.to_string();
             Vec::new()
         }
     };
