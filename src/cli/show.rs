@@ -43,12 +43,13 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
                 output::data_as_json(&ShownTrial { judged, trace: found, later_draws })?;
                 return Ok(Exit::Passed);
             }
-            // A miss after another answer than the expected one is no reason to declare anything.
+            // A miss after another answer than the expected one is no reason to declare or record anything.
             if let TrialEnd::Error(why) = &mut found.end
                 && judged.as_ref().is_some_and(|judged| !judged.failed.is_empty())
-                && let Some(from) = why.detail.iter().position(|line| line == TrialError::GENERATED)
             {
-                why.detail.truncate(from);
+                let proposes = |line: &String| line == TrialError::GENERATED;
+                why.detail.truncate(why.detail.iter().position(proposes).unwrap_or(why.detail.len()));
+                why.detail.retain(|line| !line.starts_with("re-record: "));
             }
             let mut text = judged.as_ref().map(verdict).unwrap_or_default() + &conversation(&found);
             if given.passages {
