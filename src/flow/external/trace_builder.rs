@@ -254,6 +254,11 @@ impl<'a> TraceBuilder<'a> {
         if tool == UNASKED { trace::Role::External } else { self.roles.get(tool).copied().unwrap_or_default() }
     }
 
+    /// Whether a message shows a call as it was made in this turn: no guard and no user changed it.
+    fn is_of_model(&self, made: &ToolCall) -> bool {
+        self.made.contains(&(made.name.clone(), decoder::document(&made.arguments)))
+    }
+
     /// Ends the turn with the agent's reply and closes open calls.
     pub(super) fn end(&mut self, reply: Reply) -> Result<TurnOutcome, Trouble> {
         let answered = matches!(reply, Reply::Answer { .. });

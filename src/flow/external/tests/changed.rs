@@ -37,6 +37,20 @@ fn a_call_that_a_guard_rewrote_is_the_one_that_the_conversation_or_the_server_sh
 }
 
 #[test]
+fn parallel_calls_that_share_an_id_stay_those_that_the_model_made() {
+    let (look_up, cancel) = (json!({"name": "Anna"}), json!({"order": "B-77"}));
+    let asked = [call("call_0", "look_up", &look_up), call("call_0", "cancel_order", &cancel)];
+    let both = asked.map(|one| one["tool_calls"][0].clone());
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+    let mut exchanges =
+        vec![model(&mut conversation, json!({"role": "assistant", "content": null, "tool_calls": both}))];
+    result(&mut conversation, "call_0", &json!({"order": "B-77"}));
+    result(&mut conversation, "call_0", &json!({"cancelled": true}));
+    exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "Done."})));
+    assert_eq!(made(exchanges), [("look_up".to_owned(), look_up, true), ("cancel_order".to_owned(), cancel, true)]);
+}
+
+#[test]
 fn calls_that_a_client_unpacks_from_one_of_openais_own_names_are_calls_of_those_tools() {
     let order = json!({"order": "B-77"});
     let one = |name: &str| json!({"recipient_name": name, "parameters": order});

@@ -112,7 +112,7 @@ impl TraceBuilder<'_> {
         }
         all.find(|(_, made)| {
             let is_known = |known: &ToolCalled| known.id == made.id && Waiting::again(self.at, known).is_made_by(made);
-            !calls().any(is_known) && !self.made.contains(&(made.name.clone(), decoder::document(&made.arguments)))
+            !calls().any(is_known) && !self.is_of_model(made)
         })
     }
 

@@ -64,7 +64,8 @@ impl TraceBuilder<'_> {
             let Some((known, mut call)) = known.and_then(|known| Some((known, waiting[known].take()?))) else {
                 continue;
             };
-            if let Some(made) = made {
+            // Where calls share an id, the one that stands before the result may be another of the model's.
+            if let Some(made) = made.filter(|made| !self.is_of_model(made)) {
                 call.shown_as(made);
             }
             found.push((known, (message, call)));
