@@ -115,11 +115,13 @@ fn observe(view: &TrialView<'_>) -> Vec<Observation> {
             let end = at.checked_sub(1).and_then(|before| turns[before].ended());
             end.map_or(&[][..], |end| end.history.as_slice())
         };
-        // The agent of others may show the same examples in front of every turn.
+        // The agent of others may show the same examples in front of every turn: what stands before the user's first words.
         let first = within(&turns[0], foreign_agent).into_iter().next().filter(|_| foreign_agent);
         let mut preamble: Vec<&String> =
             first.iter().flat_map(|(_, asked)| &asked.shown).filter(|digest| counts(digest, foreign_agent)).collect();
-        preamble.pop();
+        let query = before(1).iter().find(|digest| digest.starts_with(USER));
+        let asked = preamble.iter().position(|shown| Some(*shown) == query);
+        preamble.truncate(asked.unwrap_or(preamble.len().saturating_sub(1)));
         let foreign =
             || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn, foreign_agent));
         let probe = || turns.iter().find_map(|turn| probe_failure(view, turn));
@@ -132,16 +134,32 @@ fn observe(view: &TrialView<'_>) -> Vec<Observation> {
 #[cfg(test)]
 mod tests {
     use super::super::Outcome;
-    use super::super::sample::{metric, plan, story, viewed};
+    use super::super::sample::{Story, metric, plan, story, viewed};
     use super::subsequence;
     use crate::trace::{Completion, ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult, What};
     use serde_json::{Value, json};
 
-    /// What the metric says of a conversation whose second turn has these completions: what each was shown and said, and
-    /// whether a call of it ran.
-    fn of_second_turn(flow: &str, completions: &[(&[&str], &str, bool)]) -> String {
+    /// What a completion was shown and said, and whether a call of it ran.
+    type Asked<'a> = (&'a [&'a str], &'a str, bool);
+
+    /// What the metric says of a conversation whose second turn has these completions.
+    fn of_second_turn(flow: &str, completions: &[Asked<'_>]) -> String {
+        of_turns(flow, &[], completions)
+    }
+
+    /// The same, where the first turn has a completion without words and these.
+    fn of_turns(flow: &str, first: &[Asked<'_>], second: &[Asked<'_>]) -> String {
         let plan = plan("[{case: a, turns: [{ask: I live in Turku}, {ask: heating grants?}]}]", "[]", 1);
-        let mut story = story(&plan, 0).turn("I live in Turku").deliver("noted", &[], 1).turn_begins("heating grants?");
+        let story = asking(story(&plan, 0).turn("I live in Turku"), first).deliver("noted", &[], 1);
+        let mut trace = asking(story.turn_begins("heating grants?"), second).deliver("There are two.", &[], 1).done();
+        trace.lane.flow = flow.into();
+        let units = viewed(&plan, &trace, |view| (metric("context_preservation").observe)(&view));
+        let [unit] = units.as_slice() else { panic!("one conversation") };
+        if matches!(unit.outcome, Outcome::Success) { "yes".into() } else { unit.note.clone() }
+    }
+
+    /// The story with these completions of its last turn.
+    fn asking(mut story: Story, completions: &[Asked<'_>]) -> Story {
         for (call, (shown, text, calls)) in (1..).zip(completions) {
             let named = calls.then(|| "look".to_owned()).into_iter().collect();
             let completion = Completion { text: (*text).to_owned(), calls: named, ..Completion::default() };
@@ -163,11 +181,21 @@ mod tests {
                 story = story.push(What::ToolCalled(called));
             }
         }
-        let mut trace = story.deliver("There are two.", &[], 1).done();
-        trace.lane.flow = flow.into();
-        let units = viewed(&plan, &trace, |view| (metric("context_preservation").observe)(&view));
-        let [unit] = units.as_slice() else { panic!("one conversation") };
-        if matches!(unit.outcome, Outcome::Success) { "yes".into() } else { unit.note.clone() }
+        story
+    }
+
+    #[test]
+    fn the_agents_own_words_as_a_user_behind_its_plan_are_no_examples() {
+        let first: &[&str] = &["system:0", "user:I live in Turku", "assistant:a plan", "user:Continue"];
+        let second: &[&str] =
+            &["user:I live in Turku", "assistant:noted", "user:heating grants?", "assistant:a plan", "user:Continue"];
+        let turns = |examples: &[&str]| {
+            let (first, second) = ([examples, first].concat(), [examples, second].concat());
+            let plan = (&second[..second.len() - 2], "a plan", false);
+            of_turns("external", &[(&first[..], "noted", false)], &[plan, (&second[..], "There are two.", false)])
+        };
+        assert_eq!(turns(&[]), "yes");
+        assert_eq!(turns(&["user:example?", "assistant:so"]), "yes");
     }
 
     #[test]
