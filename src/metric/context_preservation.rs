@@ -4,10 +4,10 @@
 //! turn left as history, in order (a subsequence, because the flow adds messages). The agent of others may ask a model
 //! beside the conversation, to choose a route, to guard or for a title: of its completions, those count whose calls ran and
 //! the one that gave the answer. If no completion has the words of the answer, all count. Nothing foreign: among and before
-//! the history there are only system messages, and the first completion of a turn is shown exactly one message more,
-//! the user's. The agent of others may keep its calls and their results among the history: of its messages, only those of
-//! users can be foreign. Probes: every context probe of the conversation's turns holds. An empty history preserves nothing and
-//! is a failure.
+//! the history there are only system messages, and the first completion of a turn that is shown the history is shown
+//! exactly one message more, the user's. The agent of others may keep its calls and their results among the history: of
+//! its messages, only those of users can be foreign. Probes: every context probe of the conversation's turns holds. An
+//! empty history preserves nothing and is a failure.
 
 use super::catalogue::Registered;
 use super::expectation::probe_failure;
@@ -90,12 +90,14 @@ fn counts(digest: &str, foreign_agent: bool) -> bool {
 /// history, or more than the user's words after it. `preamble` is what the agent shows before any history. Of the agent of
 /// others, only the messages of users are looked at.
 fn foreign(preamble: &[&String], history: &[String], turn: &TurnView<'_>, foreign_agent: bool) -> Option<String> {
-    let history: Vec<&String> = history.iter().filter(|digest| counts(digest, foreign_agent)).collect();
+    let users: Vec<&String> = history.iter().filter(|digest| counts(digest, foreign_agent)).collect();
     for (place, asked) in within(turn, foreign_agent) {
+        // What an earlier completion of the conversation said may be followed by words of the agent.
+        let is_first = turn.models().take(place).all(|earlier| !subsequence(history, &earlier.shown));
         let spoken: Vec<&String> = asked.shown.iter().filter(|digest| counts(digest, foreign_agent)).collect();
         let spoken = spoken.strip_prefix(preamble).unwrap_or(&spoken);
-        let agree = history.iter().zip(spoken).take_while(|(wanted, seen)| wanted == seen).count();
-        if agree < history.len().min(spoken.len()) || (place == 0 && spoken.len() > history.len() + 1) {
+        let agree = users.iter().zip(spoken).take_while(|(wanted, seen)| wanted == seen).count();
+        if agree < users.len().min(spoken.len()) || (is_first && spoken.len() > users.len() + 1) {
             let (turn, ordinal, at) = (turn.turn.saturating_add(1), place + 1, agree + 1);
             return Some(format!("turn {turn}, completion {ordinal} was shown a foreign message at place {at}"));
         }
@@ -214,6 +216,11 @@ mod tests {
         let second = format!("{lost} at completion 2");
         assert_eq!(of_second_turn("external", &[(whole, "grants", false), (alone, "There are two.", false)]), second);
         assert_eq!(of_second_turn("external", &[answer, (alone, "", true)]), second, "its call ran");
+        let more = [whole, &["user:and subsidies?"]].concat();
+        assert_eq!(
+            of_second_turn("external", &[router, (&more[..], "There are two.", false)]),
+            "turn 2, completion 2 was shown a foreign message at place 2"
+        );
         let of_neither = [(alone, "two", false), (whole, "maybe", false)];
         assert_eq!(of_second_turn("external", &of_neither), lost, "the answer is of neither, so both count");
     }
