@@ -27,6 +27,9 @@ use std::collections::BTreeSet;
 /// What nobody recorded, in members that events always have.
 pub(super) const NOT_RECORDED: &str = "not recorded";
 
+/// Names that frameworks give to the tool whose arguments are the answer.
+const ANSWERING: [&str; 5] = ["final_answer", "final_result", "respond", "answer", "submit_answer"];
+
 /// Events of `messages`, and notes on content that no event represents; `grade` is the conversation's reward, `roles` are
 /// those of the agent's tools.
 ///
@@ -68,7 +71,7 @@ struct TraceBuilder {
     model: String,
     /// Tools whose arguments are the answer.
     answering: BTreeSet<String>,
-    /// A tool that may be one of them, as a turn ended with its call.
+    /// Where none is known: a tool that may be one by its name, as a turn ended with its call.
     unread_answer: Option<String>,
     turns: u32,
     completions: u32,
@@ -296,9 +299,7 @@ impl TraceBuilder {
         };
         let Some((place, call)) = calls.iter().filter(answers).rfind(|(_, call)| self.answering.contains(&call.tool))
         else {
-            let may_answer = |name: &str| {
-                ["answer", "final", "respon", "reply"].iter().any(|word| name.to_lowercase().contains(word))
-            };
+            let may_answer = |tool: &str| self.answering.is_empty() && ANSWERING.contains(&tool);
             let last = calls.iter().filter(answers).rfind(|(_, call)| may_answer(&call.tool));
             self.unread_answer = self.unread_answer.take().or_else(|| last.map(|(_, call)| call.tool.clone()));
             return;

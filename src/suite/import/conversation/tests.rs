@@ -214,8 +214,8 @@ fn the_arguments_of_a_tool_that_answers_are_the_answer_and_without_a_role_it_is_
         |id: &str, tool: &str, arguments: &str| json!({"role": "assistant", "tool_calls": [call(id, tool, arguments)]});
     let gives = |id: &str, content: &str| json!({"role": "tool", "tool_call_id": id, "content": content});
     let user = || json!({"role": "user", "content": "q"});
-    let read = |messages: &[Value], tool: &str| {
-        let roles = Roles::from([(tool.to_owned(), Role::Respond)]);
+    let read = |messages: &[Value], tool: Option<&str>| {
+        let roles: Roles = tool.map(|tool| (tool.to_owned(), Role::Respond)).into_iter().collect();
         let told = events(messages, &Mapping::default(), "m", Some(1.0), &roles).expect("a conversation");
         let ends = told.events.iter().filter_map(|event| match &event.what {
             What::TurnEnded(end) => Some(match &end.outcome {
@@ -251,12 +251,17 @@ fn the_arguments_of_a_tool_that_answers_are_the_answer_and_without_a_role_it_is_
         (vec![user(), answered.clone(), done.clone(), json!({"role": "assistant", "content": "Bye."})], vec!["Bye."]),
         ([&[user(), answered.clone(), done.clone()], &look()[..]].concat(), none.to_vec()),
     ] {
-        let (found, is_hidden, _) = read(&messages, "final_answer");
+        let (found, is_hidden, _) = read(&messages, Some("final_answer"));
         assert_eq!((found, is_hidden), (ends.iter().map(ToString::to_string).collect(), false), "{messages:?}");
     }
-    let (ends, is_hidden, notes) = read(&[user(), answered, done], "look");
+    let (ends, is_hidden, notes) = read(&[user(), answered.clone(), done.clone()], None);
     assert!(ends.is_empty() && is_hidden && notes[0].contains("`roles: {respond: final_answer}`"), "{notes:?}");
-    assert!(!read(&[&[user()], &look()[..]].concat(), "say").1, "a turn that ends with any other call never ended");
+    for tool in ["look", "finalize_booking", "get_response", "auto_reply"] {
+        let (ends, is_hidden, _) = read(&[user(), asks("1", tool, "{}"), gives("1", "so")], None);
+        assert!(ends.is_empty() && !is_hidden, "a turn that ends with a call of `{tool}` never ended");
+    }
+    let is_hidden = read(&[user(), answered, done], Some("say")).1;
+    assert!(!is_hidden, "the scenario says which tool answers");
 }
 
 proptest::proptest! {
