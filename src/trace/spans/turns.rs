@@ -11,6 +11,9 @@ use super::messages::{Said, prints};
 use super::story::Story;
 use std::collections::BTreeMap;
 
+/// Least bytes of a result that is looked for in a prompt: a short one stands in many.
+const LEAST_RESULT: usize = 16;
+
 /// One turn, as far as spans tell.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SpanTurn {
@@ -166,15 +169,19 @@ fn by_completions(story: &Story, turn: &mut SpanTurn) {
 }
 
 /// Which completions stand beside the conversation of the others: behind the model's last calls and the words after them, those
-/// that are shown neither these words nor any call or result.
+/// that are shown neither these words nor any call or result, be it as text.
 fn aside(completed: &[(usize, &Completed)]) -> Vec<usize> {
     let calls = |one: &Completed| one.output.iter().flatten().any(|said| !said.calls.is_empty());
     let Some(called) = completed.iter().rposition(|(_, one)| calls(one)) else { return Vec::new() };
+    let inputs = completed[called + 1..].iter().flat_map(|(_, one)| one.input.iter().flatten());
+    let results = inputs.filter(|said| said.answers.is_some()).map(|said| said.text.trim());
+    let results: Vec<&str> = results.filter(|text| text.len() >= LEAST_RESULT && *text != HIDDEN).collect();
     let mut words: Vec<&str> = Vec::new();
     let mut aside = Vec::new();
     for (place, one) in &completed[called + 1..] {
         let continues = |said: &Said| {
-            !said.calls.is_empty() || said.answers.is_some() || words.iter().any(|words| said.text.contains(words))
+            let shows = |text: &&str| said.text.contains(*text);
+            !said.calls.is_empty() || said.answers.is_some() || words.iter().chain(&results).any(shows)
         };
         if !words.is_empty() && one.input.as_ref().is_some_and(|input| !input.iter().any(continues)) {
             aside.push(*place);

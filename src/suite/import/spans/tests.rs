@@ -111,13 +111,15 @@ fn a_completion_behind_the_answer_that_knows_nothing_of_it_is_no_answer() {
             .find_map(|event| if let What::TurnEnded(end) = event.what { Some(end) } else { None });
         end.and_then(|end| end.outcome.answer().map(|answer| answer.text.clone()))
     };
-    let shown = [user("q?"), made("c1", "refund", &json!({})), result("c1", "refunded")];
+    let found = "Within thirty days of delivery.";
+    let shown = [user("q?"), made("c1", "refund", &json!({})), result("c1", found)];
     let other = json!({"role": "assistant", "content": "Other."});
     let asks = |text: &str| chat(5, (5.0, 6.0), &[user(text)], &other);
     let turn = [chat(2, (0.5, 1.0), &shown[..1], &shown[1]), chat(4, (3.0, 4.0), &shown, &answer())];
     let behind = |last: Value| ended(&[&turn[..], &[last]].concat());
     assert_eq!(behind(asks("Make a title for: q?")).as_deref(), Some("It is 30 days."));
     assert_eq!(behind(asks("Say it better: It is 30 days.")).as_deref(), Some("Other."));
+    assert_eq!(behind(asks(&format!("Answer q? by: {found}"))).as_deref(), Some("Other."));
     let more = [&shown[..], &[answer(), user("again")]].concat();
     assert_eq!(behind(chat(5, (5.0, 6.0), &more[..3], &other)).as_deref(), Some("Other."));
 }
