@@ -24,16 +24,16 @@ pub(super) fn digests(known: &[(Role, String)], message: &Message) -> Vec<String
     for call in &message.calls {
         leaves(&decoder::document(&call.arguments), &mut arguments);
     }
-    let found = |tells: fn(&str, &str) -> bool| {
-        let is_told = |(role, said): &&(Role, String)| {
+    let found = |states: fn(&str, &str) -> bool| {
+        let is_stated = |(role, said): &&(Role, String)| {
             // Calls and results repeat the user's words: that is no message of the user.
-            let by_content = (*role != Role::User || message.role != Role::Tool) && tells(&message.content, said);
-            let by_call = *role != Role::User && arguments.iter().any(|text| tells(text, said));
+            let by_content = (*role != Role::User || message.role != Role::Tool) && states(&message.content, said);
+            let by_call = *role != Role::User && arguments.iter().any(|text| states(text, said));
             !said.is_empty() && (by_content || by_call)
         };
-        known.iter().filter(is_told).map(|(role, said)| digest(*role, said)).collect::<Vec<String>>()
+        known.iter().filter(is_stated).map(|(role, said)| digest(*role, said)).collect::<Vec<String>>()
     };
-    let mut shown = found(tells);
+    let mut shown = found(states);
     if shown.is_empty() && message.role == Role::User {
         shown = found(
             |text, said| if said.is_ascii() { places_alone(said, text).next().is_some() } else { text.contains(said) },
@@ -42,9 +42,9 @@ pub(super) fn digests(known: &[(Role, String)], message: &Message) -> Vec<String
     if shown.is_empty() { vec![digest(message.role, &message.content)] } else { shown }
 }
 
-/// Whether a text tells what was said, as a whole or in a part of it. A short one is a part only if it ends a line and
+/// Whether a text states what was said, as a whole or in a part of it. A short one is a part only if it ends a line and
 /// nothing but a label stands before it: "You know nothing" does not say "no".
-fn tells(text: &str, said: &str) -> bool {
+fn states(text: &str, said: &str) -> bool {
     if said.chars().count() >= LEAST_LETTERS || text.trim() == said.trim() {
         return text.contains(said.trim());
     }

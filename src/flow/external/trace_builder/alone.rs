@@ -101,8 +101,8 @@ impl TraceBuilder<'_> {
         }
     }
 
-    /// Whether a call is that of an earlier turn: its result is a late one, or, where the user's words of this turn do not stand before it, as it was they that
-    /// approved another call, the history of earlier turns has it.
+    /// Whether a call is that of an earlier turn: its result is a late one, or the history of earlier turns has it. The
+    /// history decides only where the user's words of this turn do not stand before the call: they may have approved another.
     fn is_of_earlier_turn(&self, id: &str, (tool, arguments): &(String, Value), said_now: bool) -> bool {
         let is_known = |what: &&What| match what {
             What::ToolCalled(call) => call.id == *id && call.tool == *tool && call.arguments == *arguments,

@@ -9,8 +9,8 @@ use crate::provider::tool_result::leaves;
 use crate::trace::{ToolCalled, ToolOutcome};
 use serde_json::Value;
 
-/// Least letters and digits of a value that tells: a short number stands in many texts.
-const LEAST_TELLING: usize = 4;
+/// Least letters and digits of a distinctive value: a short number stands in many texts.
+const LEAST_DISTINCTIVE: usize = 4;
 
 /// The result of a call of an earlier turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,8 +131,8 @@ impl TraceBuilder<'_> {
             Value::Number(number) => Some(number.to_string()),
             _ => None,
         });
-        let mut telling = values.filter(|value| {
-            let is_long = value.chars().filter(|letter| letter.is_alphanumeric()).count() >= LEAST_TELLING;
+        let mut distinctive = values.filter(|value| {
+            let is_long = value.chars().filter(|letter| letter.is_alphanumeric()).count() >= LEAST_DISTINCTIVE;
             is_long && value.contains(|letter: char| letter.is_ascii_digit() || letter == ' ')
         });
         let is_answer = |said: &String| !said.trim().is_empty() && said.trim() == result.trim();
@@ -145,10 +145,10 @@ impl TraceBuilder<'_> {
         if follows(Role::Assistant) {
             return Ran::Before(outcome.clone());
         }
-        let told = answers().any(is_answer) || telling.any(|value| is_said(&value));
+        let answer_shows_result = answers().any(is_answer) || distinctive.any(|value| is_said(&value));
         match follows(Role::User) {
-            true if told || failed => Ran::Before(outcome.clone()),
-            false if !told => Ran::Now,
+            true if answer_shows_result || failed => Ran::Before(outcome.clone()),
+            false if !answer_shows_result => Ran::Now,
             _ => Ran::Unknown,
         }
     }
