@@ -1,7 +1,7 @@
 //! How operating systems, shells, databases and servers of HTTP say that something failed; a text that is one is no document.
 
 use super::languages::says_more;
-use super::{OF_CLIENTS, OF_SERVERS, says_something};
+use super::{OF_CLIENTS, OF_SERVERS, is_alone, says_any};
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -30,6 +30,7 @@ const REASONS: [&str; 19] = [
 ];
 /// Codes of such reasons in JavaScript and C.
 const CODES: &str = "E(?:NOENT|ACCES|PERM|EXIST|NOTDIR|ISDIR|MFILE|CONNREFUSED|CONNRESET|CONNABORTED|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN|ADDRINUSE|HOSTUNREACH|NETUNREACH)";
+static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&format!("^{CODES}$")).ok());
 /// Programs that a shell does not find.
 const PROGRAMS: &str = "awk|aws|bash|curl|docker|ffmpeg|gcloud|gh|git|go|java|jq|kubectl|make|mysql|node|npm|npx|perl|php|pip3?|psql|python3?|rg|ruby|sed|sqlite3|wget|yq";
 
@@ -88,20 +89,27 @@ pub(super) fn is_error(text: &str) -> bool {
     is(&OF_SYSTEMS) && !goes_on() || is(&PAGE)
 }
 
-/// Whether an object is what a program left behind that failed and printed no result, an error of Node, or a gateway's.
+/// Members of the result of a process beside its exit code, and of an error of Node or its client of HTTP.
+const OF_PROCESSES: [&str; 10] =
+    ["stdout", "output", "stderr", "command", "cmd", "args", "cwd", "signal", "duration", "duration_ms"];
+const OF_NODE: [&str; 10] =
+    ["errno", "syscall", "address", "port", "hostname", "dest", "name", "stack", "cause", "config"];
+
+/// Whether an object is what a program left behind that failed and printed no result, an error of Node, or a gateway's:
+/// nothing else stands in it.
 pub(super) fn is_report(members: &Map<String, Value>) -> bool {
     let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
-    let code = ["exit_code", "exitCode", "exit_status", "returncode", "returnCode"]
-        .into_iter()
-        .find_map(|name| members.get(name)?.as_i64());
-    let printed = ["stdout", "output"].iter().any(|name| members.get(*name).is_some_and(says_something));
-    let of_node = text("code")
-        .strip_prefix('E')
-        .is_some_and(|code| code.len() > 3 && code.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_'));
-    code.is_some_and(|code| code != 0) && !printed && !text("stderr").trim().is_empty()
+    let exits = ["exit_code", "exitCode", "exit_status", "returncode", "returnCode"];
+    let failed = exits.iter().find_map(|name| members.get(*name)?.as_i64()).is_some_and(|code| code != 0);
+    let printed = says_any(members, &["stdout", "output"]);
+    let of_node = CODE.as_ref().is_some_and(|known| known.is_match(text("code")));
+    failed
+        && !printed
+        && !text("stderr").trim().is_empty()
+        && is_alone(members, |name| exits.contains(&name) || OF_PROCESSES.contains(&name))
         || of_node
-            && (["errno", "syscall"].iter().any(|name| members.contains_key(*name))
-                || text("message").contains(text("code")))
+            && (says_any(members, &["errno", "syscall"]) || text("message").contains(text("code")))
+            && is_alone(members, |name| OF_NODE.contains(&name))
         || members.len() == 1 && members.get("fault").is_some_and(|fault| fault["faultstring"].is_string())
 }
 
@@ -152,6 +160,7 @@ mod tests {
             "{\"exit_code\": 127, \"stdout\": \"\", \"stderr\": \"sh: jq: not found\"}",
             "{\"detail\": [{\"loc\": [\"body\", \"query\"], \"msg\": \"field required\", \"type\": \"missing\"}]}",
             "{\"code\": \"ECONNREFUSED\", \"errno\": -111, \"syscall\": \"connect\"}",
+            "{\"code\": \"ENOENT\", \"message\": \"ENOENT: no such file\", \"name\": \"Error\", \"path\": \"/kb.json\"}",
             "{\"fault\": {\"faultstring\": \"Invalid ApiKey\"}}",
         ] {
             assert!(error(&document(text)).is_some(), "{text}");
@@ -183,7 +192,11 @@ mod tests {
             "<h1>502 Bad Gateway: how to fix it</h1>",
             "{\"exit_code\": 1, \"stdout\": \"a.txt\", \"stderr\": \"\"}",
             "{\"exit_code\": 1, \"stdout\": \"\", \"stderr\": \"\"}",
+            "{\"exit_code\": 1, \"stderr\": \"2 warnings\", \"result\": {\"files\": 3}}",
             "{\"code\": \"EUR\", \"message\": \"12 EUR\"}",
+            "{\"code\": \"EXPRESS\", \"price\": 9.9, \"message\": \"EXPRESS delivery takes 1 day\"}",
+            "{\"code\": \"EASTER\", \"message\": \"Use EASTER at the checkout.\"}",
+            "{\"code\": \"ENOENT\", \"message\": \"ENOENT: no such file\", \"remedy\": \"Create it.\"}",
             "{\"type\": \"error\", \"message\": \"too hot\", \"device\": \"pump\"}",
             "[{\"id\": \"kb-1\", \"text\": \"Permission denied\"}]",
             "{\"title\": \"EOF\", \"text\": \"EOF\"}",
