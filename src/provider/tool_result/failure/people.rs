@@ -5,11 +5,11 @@
 use super::is_alone;
 use serde_json::{Map, Value};
 
-const PEOPLE: [&str; 6] = ["user", "human", "operator", "reviewer", "approver", "supervisor"];
+/// Reviewers and supervisors also decide on what a tool looks up, such as a leave.
+const PEOPLE: [&str; 3] = ["user", "human", "operator"];
 const REFUSALS: [&str; 5] = ["rejected", "denied", "declined", "refused", "disapproved"];
 /// What a person may do to other things, too: `user_cancelled` is said of an order.
 const CANCELS: [&str; 3] = ["cancelled", "canceled", "aborted"];
-const CONSENTS: [&str; 2] = ["approved", "approval"];
 /// Members that say the same beside it, or what the person wrote.
 const BESIDE: [&str; 9] =
     ["feedback", "comment", "arguments", "args", "status", "decision", "outcome", "approved", "executed"];
@@ -27,7 +27,7 @@ fn refuses(name: &str, value: &Value) -> bool {
     let names = |known: &[&str]| named.iter().any(|word| known.contains(&word.as_str()));
     match value {
         Value::Bool(true) => names(&PEOPLE) && (names(&REFUSALS) || names(&CANCELS) && names(&["by"])),
-        Value::Bool(false) => names(&PEOPLE) && names(&CONSENTS) && !names(&REFUSALS),
+        Value::Bool(false) => names(&PEOPLE) && names(&["approved"]) && !names(&REFUSALS),
         // `"rejected_by": "user"`, `"status": "rejected_by_user"`.
         Value::String(text) => {
             let said = words(text);
@@ -84,6 +84,9 @@ mod tests {
             r#"{"status": "denied", "claim_id": "C-1"}"#,
             r#"{"user_cancelled": true}"#,
             r#"{"user_confirmed": false}"#,
+            r#"{"requires_human_approval": false, "message": "below the limit"}"#,
+            r#"{"status": "rejected by supervisor", "reason": "no days left"}"#,
+            r#"{"rejected_by": "approver", "reason": "no receipt"}"#,
             r#"{"user": "blocked", "blocked": false}"#,
             r#"{"status": "user is not blocked any more"}"#,
         ] {
