@@ -292,7 +292,7 @@ fn read_separators(tokens: &mut [Token]) {
     let any = |is: &dyn Fn(&Value) -> bool| {
         tokens.iter().any(|token| matches!(token, Token::Number { value, coded: false, .. } if is(value)))
     };
-    let has_commas = any(&|value| value.comma);
+    let has_commas = any(&|value| value.has_comma_decimals);
     let is_english = any(&|value| value.english && !(has_commas && value.commaed.is_some()));
     for token in tokens {
         match token {

@@ -45,7 +45,7 @@ use std::ops::Range;
 use support::{Source, Support};
 
 pub(super) use behind::says_price_of_little;
-pub(super) use units::is_another_unit;
+pub(super) use units::{is_another_unit, scale_of, unit_of};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[

@@ -223,7 +223,7 @@ fn has(names: &str, name: &str) -> bool {
 }
 
 /// The base unit of a spelling, and the factor to it. Case matters where a spelling of the table has capitals: `MW`, `mW`.
-pub(super) fn unit_of(word: &str) -> Option<(&'static str, f64)> {
+pub(in crate::metric) fn unit_of(word: &str) -> Option<(&'static str, f64)> {
     let lower = word.to_lowercase();
     let known = || [word, &lower].into_iter().filter_map(|name| NAMES.get(name)).min().map(|row| &UNITS[*row]);
     // `banks` has no seconds.
@@ -292,7 +292,7 @@ pub(super) fn scale_before_words(word: &str) -> Option<(f64, usize)> {
 }
 
 /// The factor of a word behind a number.
-pub(super) fn scale_of(word: &str) -> Option<f64> {
+pub(in crate::metric) fn scale_of(word: &str) -> Option<f64> {
     SCALES.iter().find(|(_, names)| has(names, word)).map(|(factor, _)| *factor)
 }
 

@@ -372,6 +372,11 @@ fn a_point_before_three_digits_is_between_thousands_beside_an_euro_sign_and_twic
         ("Das sind 1,749 € und 12,50 €.", "1,749 €"),
         ("Die Miete ist 1.749 € pro Monat.", "1749 €"),
         ("1,749 € for options 1.5 and 2", "1749 €"),
+        ("See sections 4,5. The fee is $1,749.", "1749"),
+        ("See sections 4,5. The fee is $1,749.", "$1749"),
+        ("Steps 4,5 and 6 take 1,749 seconds.", "1749 seconds"),
+        ("Das sind 1,749 € und 0,5 %.", "1.7490"),
+        ("Das sind 1,749 kg und 4,5 Mio. Euro.", "1.7490 kg"),
     ] {
         assert!(contains(text, part), "{text:?} has {part:?}");
     }
@@ -402,6 +407,8 @@ fn a_point_before_three_digits_is_between_thousands_beside_an_euro_sign_and_twic
         ("It is 1,749 €.", "1.749 €"),
         ("It is 1.749 €.", "1,749 €"),
         ("Das sind 1,749 € und 12,50 €.", "1749 €"),
+        ("Das sind 1,749 € und 0,5 %.", "1749"),
+        ("Das sind 1,749 kg und 4,5 Mio. Euro.", "1749 kg"),
     ] {
         assert!(!contains(text, part), "{text:?} has no {part:?}");
     }

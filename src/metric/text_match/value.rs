@@ -1,7 +1,7 @@
 //! Values of numbers, whichever language wrote their separators.
 
-use super::super::grounding::says_price_of_little;
-use super::is_digit;
+use super::super::grounding::{says_price_of_little, scale_of, unit_of};
+use super::{is_digit, is_money};
 use crate::trace::text::is_currency;
 
 /// The euro and currencies of languages that write points between thousands.
@@ -20,7 +20,9 @@ pub(super) struct Value {
     /// As languages with a decimal comma read one before three digits: `1,450` is 1.45.
     pub(super) commaed: Option<String>,
     /// It is written with a comma before decimals.
-    pub(super) comma: bool,
+    comma: bool,
+    /// It is an amount that is written so, and no list such as `4,5`.
+    pub(super) has_comma_decimals: bool,
     /// It is written as in English, with a comma between thousands or a point before decimals other than three.
     pub(super) english: bool,
 }
@@ -46,6 +48,7 @@ impl Value {
             commaed: parts.map(|(whole, rest)| format!("{sign}{}", value(&format!("{whole}.{rest}")))),
             pointed: pointed.then(|| format!("{sign}{}", groups.concat())),
             comma,
+            has_comma_decimals: comma && is_amount(written, beside.0, beside.1),
             english: match written.split_once(',') {
                 Some((whole, _)) => {
                     !is_little && usual.strip_prefix(whole).is_some_and(|rest| rest.starts_with(is_digit))
@@ -90,6 +93,17 @@ fn has_pointed_currency(before: &[char], after: &[char]) -> bool {
     let length = before.iter().rev().take_while(|letter| is_of_currency(letter)).count();
     let last: String = before[before.len() - length..].iter().collect();
     [first_word(after), last].iter().any(|word| POINTED_CURRENCIES.contains(&word.as_str()))
+}
+
+/// Whether a number with a comma is an amount: it has two decimals, or money, a unit, a percent sign or a scale beside it.
+fn is_amount(written: &str, before: &[char], after: &[char]) -> bool {
+    let word = first_word(after);
+    let sign = after.strip_prefix(&[' ']).unwrap_or(after).first();
+    is_money(before)
+        || sign.is_some_and(|sign| matches!(sign, '%' | '‰' | '°'))
+        || unit_of(&word).is_some()
+        || scale_of(&word).is_some()
+        || written.rsplit(',').next().is_some_and(|decimals| decimals.len() == 2)
 }
 
 /// The word or sign behind a number, with or without a space.
