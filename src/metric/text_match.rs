@@ -159,7 +159,7 @@ fn has_tokens(text: &str, part: &str) -> bool {
 }
 
 /// Whether the amount of money that `part` begins with is one of another country at that place of the text, by the letters
-/// before it or a code behind it: `$120` is in neither `AU$120` nor `$120 CAD`. A dollar sign alone may be that of `US$120`.
+/// before it or a code behind it: `$120` is in neither `AU$120` nor `$120 CAD`. A dollar sign alone may be that of `US$120` or `USD$120`.
 fn is_other_money(text: &[Token], part: &[Token], start: usize) -> bool {
     let letter = |token: &Token| match token {
         Token::Letter(letter) => Some(*letter),
@@ -179,7 +179,7 @@ fn is_other_money(text: &[Token], part: &[Token], start: usize) -> bool {
     let behind = word(&text[start + part.len()..]);
     match before.len() {
         0 => is_bare && OF_DOLLARS.contains(&behind.as_str()),
-        1..=3 => !(is_bare && before == "us"),
+        1..=3 => !(is_bare && ["us", "usd"].contains(&before.as_str())),
         _ => own > 0,
     }
 }

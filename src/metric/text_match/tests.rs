@@ -142,6 +142,7 @@ fn a_number_matches_as_a_number() {
         ("It takes 10 to 20 days.", "to 20 days"),
         ("$10 – $20", "$10–$20"),
         ("It costs US$120.", "$120"),
+        ("It costs USD$120.", "$120"),
         ("It costs $120 USD.", "$120"),
         ("It costs AU$120.", "AU$120"),
         ("It costs CA$120.", "120"),
