@@ -217,11 +217,20 @@ pub(super) fn labels(before: &str) -> bool {
         || LABELS.contains(&bare[start..].to_lowercase().as_str())
 }
 
-/// Whether a number behind that text may be that of a version, as it stands behind the word or a name: `Python 3.10`.
+/// Words before a version, and names of programs whose versions are usually named. Any other name may stand before a decimal,
+/// which may end with a zero: `Score 3.50`.
+const VERSIONED: &[&str] = &[
+    "version", "release", "firmware", "v", "python", "java", "js", "node", "typescript", "php", "ruby", "rails", "go",
+    "rust", "kotlin", "scala", "swift", "perl", "django", "ubuntu", "debian", "fedora", "linux", "kernel", "windows",
+    "android", "ios", "ipados", "macos", "kubernetes", "docker", "postgresql", "postgres", "mysql", "mariadb",
+    "mongodb", "redis", "elasticsearch",
+];
+
+/// Whether a number behind that text is that of a version: `Python 3.10`.
 pub(super) fn names_version(before: &str) -> bool {
     let Some(before) = before.strip_suffix([' ', '\u{a0}']) else { return false };
     let word = before.rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
-    word.starts_with(char::is_uppercase) || ["version", "release", "firmware", "v"].contains(&word)
+    VERSIONED.contains(&word.to_lowercase().as_str())
 }
 
 /// Places of the numbers that mark the items of a list or headings: they begin lines, and are one of three in order, of two

@@ -33,7 +33,7 @@ pub(super) struct Quantity {
     /// Whether it names something, as `page 30` and `DOC-30` do, and counts nothing.
     pub is_label: bool,
     pub spelled: Spelled,
-    /// A number with a point that may be a version, as it is written.
+    /// A version with a point, as it is written.
     version: Option<String>,
     /// The digits of a whole number of [`LONG`] digits or more, which often names something: an order, an account.
     long: Option<String>,
@@ -205,8 +205,10 @@ fn in_digits(text: &str) -> Vec<Quantity> {
                 && sign == Sign::None,
             is_label: unit.is_none() && (behind::labels(&text[..whole.start()]) || markers.contains(&whole.start())),
             spelled: Spelled::Digits,
-            version: (unit.is_none() && decimals > 0 && behind::names_version(&text[..whole.start()]))
-                .then(|| written.clone()),
+            version: Some(&written)
+                .filter(|written| unit.is_none() && decimals > 0 && !written.contains(','))
+                .filter(|_| behind::names_version(&text[..whole.start()]))
+                .cloned(),
             long: (decimals == 0 && equal(factor, 1.0))
                 .then(|| digits.trim_start_matches('0').to_owned())
                 .filter(|digits| digits.len() >= LONG),
@@ -361,10 +363,8 @@ impl Quantity {
             self.values.iter().any(|value| source.values.iter().any(|other| holds(*value, *other)))
         };
         let is_elsewhere = |one: &Self, other: &Self| one.is_label && other.unit.is_some();
-        // As a version, 3.1 is no 3.10, and behind that word no 3.14.
-        let exact = self.is_label || source.is_label || any(&equal);
-        let other_version =
-            exact && self.version.as_ref().zip(source.version.as_ref()).is_some_and(|(one, other)| one != other);
+        // As a version, 3.1 is neither 3.10 nor 3.14.
+        let other_version = self.version.as_ref().zip(source.version.as_ref()).is_some_and(|(one, other)| one != other);
         if is_elsewhere(self, source) || is_elsewhere(source, self) || other_version {
             return false;
         }

@@ -146,7 +146,11 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("$30/mo.", "$30 per month"),
         ("9:00", "9 o'clock"),
         ("version 2.10", "Version 2.10"),
+        ("Version 1.5", "version 1,5"),
         ("GPA 3.5", "GPA 3.48"),
+        ("The Score 3.5 applies", "The Score 3.50 applies"),
+        ("Score 1.5", "Score 1,5"),
+        ("die Note 2.3", "die Note 2,30"),
         ("€1.749", "1,749 € per litre"),
     ] {
         assert!(agrees(answer, source), "{answer} | {source}");
@@ -250,6 +254,8 @@ fn numbers_agree_by_value_after_locale_scale_and_unit() {
         ("10 o'clock", "9 o'clock"),
         ("version 2.1", "version 2.10"),
         ("Python 3.10", "Python 3.1"),
+        ("Python 3.1", "Python 3.14"),
+        ("Firmware 2.1", "firmware 2.10"),
         ("1749 €", "€1.749 per litre"),
         ("1749 €", "1,749 €/l"),
     ] {
