@@ -11,11 +11,13 @@ static TELEPHONE: LazyLock<Regex> =
 static NATIONAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\b0(?:\d{2,4}(?:[ \u{a0}/-]{1,3}\d{2,8}){1,4}|\d(?:[ \u{a0}.]\d\d){4})\b").expect("an expression")
 });
-/// An account or a card in groups of four: `DE89 3704 0044 0532 0130 00`, `4111 1111 1111 1111`.
+/// An account or a card in groups of four: `DE89 3704 0044 0532 0130 00`, `4111 1111 1111 1111`. A word in capitals behind an
+/// account is no group: only the bank's, which is the first, may be without a digit.
 static ACCOUNT: LazyLock<Regex> = LazyLock::new(|| {
     let gap = r"[ \u{a0}]";
+    let group = r"(?:\d[A-Z\d]{3}|[A-Z]\d[A-Z\d]{2}|[A-Z]{2}\d[A-Z\d]|[A-Z]{3}\d)";
     Regex::new(&format!(
-        r"\b(?:[A-Z]{{2}}\d\d(?:{gap}[A-Z\d]{{4}}){{2,7}}(?:{gap}[A-Z\d]{{1,3}})?|\d{{4}}(?:[ \u{{a0}}-]\d{{4}}){{3}}(?:{gap}\d{{1,3}})?)\b"
+        r"\b(?:[A-Z]{{2}}\d\d{gap}[A-Z\d]{{4}}(?:{gap}{group}){{1,6}}(?:{gap}\d{{1,3}})?|\d{{4}}(?:[ \u{{a0}}-]\d{{4}}){{3}}(?:{gap}\d{{1,3}})?)\b"
     ))
     .expect("an expression")
 });
@@ -60,6 +62,10 @@ mod tests {
             ("Pay to DE89370400440532013000.", "IBAN: DE89 3704 0044 0532 0130 00", true),
             ("Pay to DE89 3704 0044 0532 0130 00.", "IBAN: DE89 3704 0044 0532 0130 01", false),
             ("Pay to DE89 3704 0044 0532 0130 00.", "IBAN: DE89 0044 3704 0532 0130 00", false),
+            ("Pay to AT61 1904 3002 3457 3201 BIC RLNWATWW.", "AT61 1904 3002 3457 3201, BIC: RLNWATWW", true),
+            ("Pay to AT61 1904 3002 3457 3201.", "IBAN AT61 1904 3002 3457 3201 BANK Linz", true),
+            ("Pay to GB82 WEST 1234 5698 7654 32.", "IBAN GB82WEST12345698765432", true),
+            ("Pay to GB82 WEST 1234 5698 7654 32.", "IBAN GB82 WEST 1234 5698 7654 33", false),
             ("The card is 4111 1111 1111 1111.", "card 4111-1111-1111-1111", true),
             ("The card is 4111 1111 1111 1111.", "card 1111 4111 1111 1111", false),
             ("In 2019 2020 2021 2022 it rose.", "2022, 2021, 2020 and 2019", true),
