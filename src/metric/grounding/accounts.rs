@@ -17,7 +17,7 @@ static ACCOUNT: LazyLock<Regex> = LazyLock::new(|| {
     let gap = r"[ \u{a0}]";
     let group = r"(?:\d[A-Z\d]{3}|[A-Z]\d[A-Z\d]{2}|[A-Z]{2}\d[A-Z\d]|[A-Z]{3}\d)";
     Regex::new(&format!(
-        r"\b(?:[A-Z]{{2}}\d\d{gap}[A-Z\d]{{4}}(?:{gap}{group}){{1,6}}(?:{gap}\d{{1,3}})?|\d{{4}}(?:[ \u{{a0}}-]\d{{4}}){{3}}(?:{gap}\d{{1,3}})?)\b"
+        r"\b(?:[A-Z]{{2}}\d\d{gap}[A-Z\d]{{4}}(?:{gap}{group}){{1,6}}(?:{gap}\d{{1,3}})?|\d{{4}}(?:[ \u{{a0}}-]\d{{4}}){{3}})\b"
     ))
     .expect("an expression")
 });
@@ -44,11 +44,19 @@ fn international(text: &str) -> Option<String> {
     ((8..=15).contains(&digits.len()) && (groups.len() == 1 || !are_thousands)).then_some(digits)
 }
 
-/// The accounts and cards of a text that are written in groups; years beside each other are none.
+/// The accounts and cards of a text that are written in groups.
 pub(super) fn accounts(text: &str) -> impl Iterator<Item = regex::Match<'_>> {
-    let are_years =
-        |groups: &str| groups.split([' ', '\u{a0}', '-']).all(|one| one.starts_with("19") || one.starts_with("20"));
-    ACCOUNT.find_iter(text).filter(move |found| !are_years(found.as_str()))
+    ACCOUNT.find_iter(text).filter(|found| found.as_str().starts_with(char::is_alphabetic) || is_card(found.as_str()))
+}
+
+/// Whether sixteen digits are a card by their first and their last one, which checks the others (Luhn); years and round
+/// numbers beside each other are none.
+fn is_card(groups: &str) -> bool {
+    let is_other = |one: &str| one.starts_with("19") || one.starts_with("20") || one.ends_with("00");
+    let are_others = groups.split([' ', '\u{a0}', '-']).all(is_other);
+    let digits = groups.chars().filter_map(|letter| letter.to_digit(10)).rev().enumerate();
+    let sum: u32 = digits.map(|(at, digit)| if at % 2 == 1 { digit * 2 / 10 + digit * 2 % 10 } else { digit }).sum();
+    groups.starts_with(['2', '3', '4', '5', '6']) && !are_others && sum.is_multiple_of(10)
 }
 
 #[cfg(test)]
@@ -68,6 +76,10 @@ mod tests {
             ("Pay to GB82 WEST 1234 5698 7654 32.", "IBAN GB82 WEST 1234 5698 7654 33", false),
             ("The card is 4111 1111 1111 1111.", "card 4111-1111-1111-1111", true),
             ("The card is 4111 1111 1111 1111.", "card 1111 4111 1111 1111", false),
+            ("The card is 4111 0111 1111 1113.", "card 4111011111111113", true),
+            ("Pay to BE68 5390 0754 7034.", "IBAN BE68539007547034", true),
+            ("The sizes are 1000 2000 3000 4000.", "1000, 2000, 3000 and 4000", true),
+            ("The sizes are 4000 5123 6234 7345.", "4000, 5123, 6234 and 7345", true),
             ("In 2019 2020 2021 2022 it rose.", "2022, 2021, 2020 and 2019", true),
             ("Call 0800 123 4567.", "Call 0800-1234567.", true),
             ("Call 0800 123 4567.", "Call 0800 or 4567, extension 123.", false),

@@ -242,16 +242,16 @@ fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fac
             add(inside.range(), Kind::Quote(words));
         }
     }
-    for (place, digits) in telephones(text) {
-        if free(&taken, &place) {
-            taken.push(place.clone());
-            add(place, Kind::Telephone(digits));
-        }
-    }
     for found in accounts(text) {
         if free(&taken, &found.range()) {
             taken.push(found.range());
             add(found.range(), Kind::Code(plain_code(found.as_str())));
+        }
+    }
+    for (place, digits) in telephones(text) {
+        if free(&taken, &place) {
+            taken.push(place.clone());
+            add(place, Kind::Telephone(digits));
         }
     }
     for date in dates(text) {
