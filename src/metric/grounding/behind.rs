@@ -181,8 +181,8 @@ fn divisor(word: &str) -> Option<Unit> {
     })
 }
 
-/// Whether the text behind an amount says that it is the price of little, which may have three decimals: ` per litre`, `/kWh`.
-pub(in crate::metric) fn says_price_of_little(after: &str) -> bool {
+/// Whether the text behind an amount says that it is a price per litre, kilo, kWh or minute, which may have three decimals: ` per litre`, `/kWh`.
+pub(in crate::metric) fn says_price_per_small_unit(after: &str) -> bool {
     said_per(after).first().is_some_and(|(base, factor)| match *base {
         "l" | "gallon" | "pound" | "ounce" | "m" | "mile" | "m³" => true,
         "g" | "Wh" => *factor <= 1e3,

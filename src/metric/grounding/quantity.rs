@@ -175,7 +175,7 @@ fn in_digits(text: &str) -> Vec<Quantity> {
             (readings, 3) if written.contains(',') && *groups => (readings[..1].to_vec(), 0),
             // `€1.749 per litre`.
             (readings, 3)
-                if unit.is_some_and(|(base, _)| base == "€") && behind::says_price_of_little(&text[end..]) =>
+                if unit.is_some_and(|(base, _)| base == "€") && behind::says_price_per_small_unit(&text[end..]) =>
             {
                 (readings[readings.len() - 1..].to_vec(), 3)
             }

@@ -1,6 +1,6 @@
 //! Values of numbers, whichever language wrote their separators.
 
-use super::super::grounding::{says_price_of_little, scale_of, unit_of};
+use super::super::grounding::{says_price_per_small_unit, scale_of, unit_of};
 use super::{is_digit, is_money};
 use crate::trace::text::is_currency;
 
@@ -40,10 +40,10 @@ impl Value {
         let usual = value(written);
         let parts =
             written.split_once(',').filter(|(whole, rest)| rest.len() == 3 && usual == format!("{whole}{rest}"));
-        let is_little = is_price_of_little(beside.0, beside.1);
+        let is_per_small_unit = is_price_per_small_unit(beside.0, beside.1);
         let mut read = Self {
             // An address such as `192.168.100.200` has three points.
-            means_thousands: pointed && (groups.len() == 3 || amount() && !is_little),
+            means_thousands: pointed && (groups.len() == 3 || amount() && !is_per_small_unit),
             is_grouped: groups.len() > 2,
             commaed: parts.map(|(whole, rest)| format!("{sign}{}", value(&format!("{whole}.{rest}")))),
             pointed: pointed.then(|| format!("{sign}{}", groups.concat())),
@@ -51,13 +51,13 @@ impl Value {
             has_comma_decimals: comma && is_amount(written, beside.0, beside.1),
             english: match written.split_once(',') {
                 Some((whole, _)) => {
-                    !is_little && usual.strip_prefix(whole).is_some_and(|rest| rest.starts_with(is_digit))
+                    !is_per_small_unit && usual.strip_prefix(whole).is_some_and(|rest| rest.starts_with(is_digit))
                 }
                 None => groups.len() == 2 && groups[1].len() != 3,
             },
             usual: format!("{sign}{usual}"),
         };
-        if is_little {
+        if is_per_small_unit {
             read.read_decimals();
         }
         read
@@ -115,12 +115,12 @@ fn is_of_currency(letter: &char) -> bool {
     letter.is_alphabetic() || is_currency(*letter)
 }
 
-/// Whether a number, by the text behind it, is the price in such a currency of little: `1,749 € per litre`.
-fn is_price_of_little(before: &[char], after: &[char]) -> bool {
+/// Whether a number, by the text behind it, is a price per litre, kilo, kWh or minute in such a currency: `1,749 € per litre`.
+fn is_price_per_small_unit(before: &[char], after: &[char]) -> bool {
     let behind: String = after.iter().collect();
     let currency = Some(first_word(after)).filter(|word| POINTED_CURRENCIES.contains(&word.as_str()));
     let behind = currency.and_then(|word| behind.trim_start().strip_prefix(&word)).unwrap_or(&behind);
-    has_pointed_currency(before, after) && says_price_of_little(behind)
+    has_pointed_currency(before, after) && says_price_per_small_unit(behind)
 }
 
 /// Canonical spelling of a number: no thousands separators, a decimal point, no trailing zeros. Anything else, such
