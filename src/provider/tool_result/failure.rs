@@ -140,12 +140,12 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
                 return error(&read);
             }
             let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
-            let told = is(&OF_FRAMEWORKS)
+            let is_error = is(&OF_FRAMEWORKS)
                 || is(&REPORTS) && !is(&EXPLAINS)
                 || is(&OF_PROGRAMS) && !is(&DISCUSSES)
                 || languages::is_error(text)
                 || systems::is_error(text) && !is(&DISCUSSES);
-            told.then(|| (text.clone(), None))
+            is_error.then(|| (text.clone(), None))
         }
         Value::Object(members) if is_pascal_case(members) => {
             error(&in_camel_case(members)).filter(|_| reports(&in_camel_case(members)))
@@ -289,7 +289,7 @@ fn is_alone(members: &Map<String, Value>, is_known: impl Fn(&str) -> bool) -> bo
 /// nothing but words stand beside it, and what names the call.
 fn failed(members: &Map<String, Value>) -> bool {
     let is = |name: &str, value: bool| {
-        members.get(name).is_some_and(|is| is.as_bool() == Some(value) || value_is_text(is, value))
+        members.get(name).is_some_and(|member| member.as_bool() == Some(value) || is_text_of(member, value))
     };
     let status = members.get("status").and_then(Value::as_str).unwrap_or_default().to_lowercase();
     let worded = says_any(members, &WORDS);
@@ -315,9 +315,9 @@ fn failed(members: &Map<String, Value>) -> bool {
         || alone && (said || code.is_some_and(|code| (400..600).contains(&code)) || of_tool && worded)
 }
 
-/// Whether a text says that, as in `"success": "false"`.
-fn value_is_text(value: &Value, said: bool) -> bool {
-    value.as_str().is_some_and(|text| text.eq_ignore_ascii_case(if said { "true" } else { "false" }))
+/// Whether a value is that boolean as text, as in `"success": "false"`.
+fn is_text_of(value: &Value, boolean: bool) -> bool {
+    value.as_str().is_some_and(|text| text.eq_ignore_ascii_case(if boolean { "true" } else { "false" }))
 }
 
 /// Whether an object is the report of a service, in a form that no result has: nothing else stands in it.
