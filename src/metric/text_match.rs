@@ -5,15 +5,17 @@
 //! `45 km`, `$45` and `45 %`. A code matches as a whole, too: `A-1042` is in neither `AA-1042` nor `A-1042b`. `exact: true`
 //! in a scenario turns all of this off.
 
+mod money;
 mod value;
 
 use super::grounding::is_another_unit;
 use crate::trace::normalise::{EMPHASIS, normalise};
 use crate::trace::text::{CURRENCY_CODES, is_currency};
+use money::is_other_money;
 use regex::Regex;
 use std::borrow::Cow;
 use std::sync::LazyLock;
-use value::Value;
+use value::{Value, read_separators};
 
 /// What may stand between the thousands of a number, besides a comma.
 const SEPARATORS: [char; 9] =
@@ -26,9 +28,6 @@ const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
 /// amount of money.
 const SCALES: [&str; 6] = ["k", "bn", "mn", "mio", "mrd", "tn"];
 const SCALES_OF_MONEY: [&str; 4] = ["m", "mm", "b", "t"];
-
-/// Codes of money that is written with a dollar sign, too: `$120 CAD`.
-const OF_DOLLARS: [&str; 8] = ["aud", "cad", "nzd", "hkd", "sgd", "twd", "mxn", "brl"];
 
 /// What joins the ends of a range, in a normalised text: `10 - 20 days`, `10 to 20 days`.
 static RANGE: LazyLock<Regex> = LazyLock::new(|| {
@@ -158,32 +157,6 @@ fn has_tokens(text: &str, part: &str) -> bool {
     places.map(|(start, _)| start).any(whole)
 }
 
-/// Whether the amount of money that `part` begins with is one of another country at that place of the text, by the letters
-/// before it or a code behind it: `$120` is in neither `AU$120` nor `$120 CAD`. A dollar sign alone may be that of `US$120` or `USD$120`.
-fn is_other_money(text: &[Token], part: &[Token], start: usize) -> bool {
-    let letter = |token: &Token| match token {
-        Token::Letter(letter) => Some(*letter),
-        Token::Number { .. } => None,
-    };
-    let is_of_prefix = |letter: &char| letter.is_ascii_lowercase();
-    let word =
-        |tokens: &[Token]| tokens.iter().map_while(letter).take_while(char::is_ascii_lowercase).collect::<String>();
-    let own = part.iter().map_while(letter).take_while(is_of_prefix).count();
-    let (sign, number) = (part.get(own).and_then(letter), part.get(own + 1));
-    let Some(sign) = sign.filter(|sign| is_currency(*sign) && matches!(number, Some(Token::Number { .. }))) else {
-        return false;
-    };
-    let before = text[..start].iter().rev().map_while(letter).take_while(is_of_prefix).count();
-    let before = word(&text[start - before..start]);
-    let is_bare = own == 0 && sign == '$';
-    let behind = word(&text[start + part.len()..]);
-    match before.len() {
-        0 => is_bare && OF_DOLLARS.contains(&behind.as_str()),
-        1..=3 => !(is_bare && ["us", "usd"].contains(&before.as_str())),
-        _ => own > 0,
-    }
-}
-
 /// The letters that a text ends with behind a number: the `m` of `5 m`.
 fn unit_at_end(tokens: &[Token]) -> Option<String> {
     let letter = |token: &Token| match token {
@@ -285,22 +258,6 @@ fn tokens(text: &str, expected: bool) -> Vec<Token> {
     }
     read_separators(&mut found);
     found
-}
-
-/// Reads the separators of numbers as the other numbers of the text have them: as English, or with decimal commas.
-fn read_separators(tokens: &mut [Token]) {
-    let any = |is: &dyn Fn(&Value) -> bool| {
-        tokens.iter().any(|token| matches!(token, Token::Number { value, coded: false, .. } if is(value)))
-    };
-    let has_commas = any(&|value| value.has_comma_decimals);
-    let is_english = any(&|value| value.english && !(has_commas && value.commaed.is_some()));
-    for token in tokens {
-        match token {
-            Token::Number { value, .. } if is_english => value.means_thousands = false,
-            Token::Number { value, .. } if has_commas => value.read_decimals(),
-            _ => {}
-        }
-    }
 }
 
 /// Whether the space between a text and a number is optional: `$ 5` is `$5`, `§ 5` is `§5`, `Art. 5` is `Art.5`.

@@ -1,7 +1,7 @@
 //! Values of numbers, whichever language wrote their separators.
 
 use super::super::grounding::{says_price_per_small_unit, scale_of, unit_of};
-use super::{is_digit, is_money};
+use super::{Token, is_digit, is_money};
 use crate::trace::text::is_currency;
 
 /// The euro and currencies of languages that write points between thousands.
@@ -16,15 +16,15 @@ pub(super) struct Value {
     /// It has points between several groups.
     is_grouped: bool,
     /// It is read so by what is beside it, too.
-    pub(super) means_thousands: bool,
+    means_thousands: bool,
     /// As languages with a decimal comma read one before three digits: `1,450` is 1.45.
-    pub(super) commaed: Option<String>,
+    commaed: Option<String>,
     /// It is written with a comma before decimals.
     comma: bool,
     /// It is an amount that is written so, and no list such as `4,5`.
-    pub(super) has_comma_decimals: bool,
+    has_comma_decimals: bool,
     /// It is written as in English, with a comma between thousands or a point before decimals other than three.
-    pub(super) english: bool,
+    english: bool,
 }
 
 impl Value {
@@ -64,7 +64,7 @@ impl Value {
     }
 
     /// Reads a comma before three digits as the decimal one that the text has elsewhere.
-    pub(super) fn read_decimals(&mut self) {
+    fn read_decimals(&mut self) {
         if let Some(decimal) = &self.commaed {
             self.usual.clone_from(decimal);
         }
@@ -84,6 +84,22 @@ impl PartialEq for Value {
         let usual = self.usual == other.usual && !decimals(self, other) && !decimals(other, self);
         let written = self.commaed.is_some() && self.commaed == other.commaed;
         usual || written || thousands(self, other) || thousands(other, self)
+    }
+}
+
+/// Reads the separators of numbers as the other numbers of the text have them: as English, or with decimal commas.
+pub(super) fn read_separators(tokens: &mut [Token]) {
+    let any = |is: &dyn Fn(&Value) -> bool| {
+        tokens.iter().any(|token| matches!(token, Token::Number { value, coded: false, .. } if is(value)))
+    };
+    let has_commas = any(&|value| value.has_comma_decimals);
+    let is_english = any(&|value| value.english && !(has_commas && value.commaed.is_some()));
+    for token in tokens {
+        match token {
+            Token::Number { value, .. } if is_english => value.means_thousands = false,
+            Token::Number { value, .. } if has_commas => value.read_decimals(),
+            _ => {}
+        }
     }
 }
 
