@@ -10,10 +10,10 @@
 //! values win over recorded ones.
 
 mod asked_before;
-mod ways;
+mod transports;
 
 pub(crate) use asked_before::AskedBefore;
-pub(crate) use ways::{Bound, Renewed, Unbound};
+pub(crate) use transports::{Bound, Renewed, Unbound};
 
 use crate::platform::lock::lock;
 use crate::platform::numbers;

@@ -1,4 +1,4 @@
-//! What lies on the way of a request: its values are bound, put back, or given back to a live service.
+//! Transports that bind values in requests and put today's values into responses.
 
 use super::{Vars, replaced, slots};
 use crate::platform::clock::BoxFuture;
