@@ -29,8 +29,11 @@ pub(crate) struct AskedBefore {
 type Filled<'a> = (&'a str, usize, String);
 
 impl AskedBefore {
-    /// Those of a recording.
+    /// Those of a recording; one without values has none.
     pub(crate) fn of(cassette: &Cassette) -> Vec<Self> {
+        if cassette.header.vars.is_empty() {
+            return Vec::new();
+        }
         let exchanges = cassette.exchanges.iter().zip(cassette.requests());
         let all = exchanges.map(|(exchange, request)| Self {
             service: exchange.service.clone(),
@@ -54,8 +57,11 @@ impl Vars {
         self.asked_before.iter().filter(|one| one.service == service).find_map(|one| {
             let mut filled = Vec::new();
             let is_one = text_fills(path, &one.path, &mut filled) && fills(body, &one.body, &mut filled);
+            if !is_one {
+                return None;
+            }
             let mut known = generated.clone();
-            if !is_one || !filled.iter().all(|one| self.takes(&mut known, one, body)) {
+            if !filled.iter().all(|one| self.takes(&mut known, one, body)) {
                 return None;
             }
             *generated = known;
