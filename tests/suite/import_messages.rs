@@ -76,9 +76,12 @@ fn turns_of_one_session_count_together_as_one_conversation() {
         };
         (0..200).map(row).collect()
     };
-    let apart = import(&project, &log(&|place| json!(place)), &[]);
-    assert!(!apart.stderr.contains("session"), "{}", apart.stderr);
-    assert!(criteria(&project).contains(&"answers PASS".to_owned()), "{:?}", criteria(&project));
+    // An empty id is none.
+    for session in [&(|place| json!(place)) as &dyn Fn(usize) -> Value, &|_| json!(""), &|_| Value::Null] {
+        let apart = import(&project, &log(session), &[]);
+        assert!(!apart.stderr.contains("session"), "{}", apart.stderr);
+        assert!(criteria(&project).contains(&"answers PASS".to_owned()), "{:?}", criteria(&project));
+    }
     let together = import(&project, &log(&|place| json!(place / 20)), &[]);
     let remark = "200 conversations are parts of 10 sessions: the parts of one are not independent, and count together as one \
                   conversation";

@@ -214,7 +214,8 @@ fn record(item: Value, mapping: &Mapping) -> Record {
             let read = |key: &&String| [BESIDE, IDS, TIMES].iter().any(|names| names.contains(&key.as_str()));
             record.ignored = object.keys().filter(|key| !read(key)).cloned().collect();
             let first = |names: &[&str]| {
-                names.iter().filter_map(|name| object.get(*name)).find(|id| !id.is_null()).map(Value::to_string)
+                let ids = names.iter().filter_map(|name| object.get(*name));
+                ids.filter(|id| !id.is_null()).find(|id| id.as_str() != Some("")).map(Value::to_string)
             };
             (record.id, record.session) = (first(IDS), first(&SESSIONS));
             record.times = times(&object).collect();
