@@ -38,6 +38,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
     let mut rows = Vec::new();
     let pairs = &with_copies(pairs);
     let [older, newer] = sentences::names_of(a, b);
+    let logged = Summary::one_is_logged(a, b);
     for measured in &b.criteria {
         match a.criteria.iter().find(|other| other.key == measured.key) {
             None => notes.push(format!("{}: not compared, only {newer} measures it", measured.key)),
@@ -49,7 +50,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
             )),
             Some(other) => {
                 // The gate of a log has the name of its file before it.
-                let key = if b.is_logged() { measured.key.rsplit('/').next() } else { None };
+                let key = if logged { measured.key.rsplit('/').next() } else { None };
                 let mut row = rate_row(pairs, measured, trial_seed(seed, key.unwrap_or(&measured.key)));
                 // A side that no longer requires what it lost takes no loss back.
                 row.row.gated |= other.required && !other.proxy;
@@ -66,7 +67,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
     let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());
     let pairs = if held::is_held(pairs) { &[] } else { &pairs[..] };
     rows.push(time_row(pairs, timed, notes));
-    let tail = tail::tail(pairs, b.is_logged());
+    let tail = tail::tail(pairs, logged);
     rows.push(Tested { row: tail.row(trial_seed(seed, tail::TURN_TIME_P95)), of: Of::Tail(tail) });
     rows
 }

@@ -15,7 +15,7 @@ pub(super) struct Pair<'s> {
     pub case: &'s str,
     /// Its figures under A and under B, one row per pair of variants.
     pub rows: Vec<(&'s CaseFigures, &'s CaseFigures)>,
-    /// Whether they are of logs, whose repetitions have no partner of the same number.
+    /// Whether a side is of logs, whose repetitions have no partner of the same number.
     pub logged: bool,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Pairing<'s> {
 /// Pairs the cases of two sides.
 pub(super) fn pair<'s>(a: &'s Summary, b: &'s Summary) -> Pairing<'s> {
     let mut pairing = Pairing::default();
-    let logged = a.is_logged();
+    let logged = Summary::one_is_logged(a, b);
     for scenario in distinct(a.cases.iter().chain(&b.cases).map(|case| case.scenario.as_str())) {
         let (ours, theirs) = (by_case(a, scenario), by_case(b, scenario));
         let name = |case: &&str| format!("{scenario}/{case}");
@@ -152,5 +152,15 @@ mod tests {
         let found = pair(&a, &b);
         assert_eq!((found.pairs[0].rows.len(), found.only_b), (1, vec!["s/one (terse)".to_owned()]));
         assert_eq!(pair(&b, &a).only_a, ["s/one (terse)"]);
+    }
+
+    #[test]
+    fn a_log_and_a_run_pair_as_logs_whichever_is_named_first() {
+        let (run, mut log) = (summary("run", &[("one", 1, 1)]), summary("log", &[("one", 1, 1)]));
+        assert!(!pair(&run, &run).pairs[0].logged);
+        log.settings[0].modes = ["IMPORTED".to_owned()].into();
+        for (a, b) in [(&run, &log), (&log, &run), (&log, &log)] {
+            assert!(pair(a, b).pairs[0].logged, "{} against {}", a.label, b.label);
+        }
     }
 }

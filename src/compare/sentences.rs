@@ -281,7 +281,7 @@ pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<St
         if repetitions > 0 {
             let number = count(repetitions, "repetition", "repetitions");
             let are = if repetitions == 1 { "is" } else { "are" };
-            let by = if a.is_logged() { ", drawn by chance" } else { "" };
+            let by = if Summary::one_is_logged(a, b) { ", drawn by chance" } else { "" };
             notes.push(format!(
                 "{number} of {side} without a partner in {other} {are} not compared{by}: {}",
                 listed(&cases, NAMED)

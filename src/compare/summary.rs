@@ -289,6 +289,11 @@ impl Summary {
         self.modes().contains(&*Mode::Imported.to_string())
     }
 
+    /// Whether one of two sides is of logs.
+    pub(super) fn one_is_logged(a: &Self, b: &Self) -> bool {
+        a.is_logged() || b.is_logged()
+    }
+
     /// Whether it has a scenario of that name.
     pub(super) fn has(&self, scenario: &str) -> bool {
         self.cases.iter().any(|case| case.scenario == scenario)
