@@ -132,7 +132,7 @@ impl Work<'_> {
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let answered = trace.end == TrialEnd::Completed && heard::failure(&trace.events).is_none();
         if answered && !self.case.asks_nothing {
-            let silent = self.silent(&replay.silent(), ran.struck);
+            let silent = self.silent(&replay, ran.struck);
             if let Some(problem) = silent.or_else(|| self.asks_less(&replay).filter(|_| !ran.struck)) {
                 trace.end = TrialEnd::Error(*problem);
             }
@@ -205,17 +205,21 @@ impl Work<'_> {
 
     /// The problem of an agent that no longer asks a service for what its recording holds: one that is declared, or one for
     /// searches or vectors. It asks directly, or behaves differently, and its traffic does not show which.
-    fn silent(&self, silent: &BTreeMap<(&str, &str), usize>, struck: bool) -> Option<Box<TrialError>> {
-        let services = &self.outside.services;
+    fn silent(&self, replay: &ReplayTransport, struck: bool) -> Option<Box<TrialError>> {
+        let (services, silent) = (&self.outside.services, replay.silent());
         // A fault answers a search before its recording does.
         let retrieves = |profile: &str| !struck && observed::retrieves(profile);
-        let required = |(name, profile): &(&str, &str)| {
-            (services.declared(name).is_some() || retrieves(profile)) && !is_optional(self.trial, name)
+        let required = |kind: (&str, &str)| {
+            !is_optional(self.trial, kind.0) && (services.declared(kind.0).is_some() || retrieves(kind.1))
         };
-        let ((name, _), count) = silent.iter().find(|(kind, _)| required(kind))?;
+        let ((name, profile), count) = silent.iter().find(|(kind, _)| required(**kind))?;
         let missing = heard::not_asked_for(*count, "request")?;
-        let message =
-            format!("no request to `{name}` came to the proxy; {missing}: does the agent still go there itself?");
+        let which = if replay.given().any(|exchange| exchange.service == *name) {
+            format!("no `{profile}` request to `{name}`")
+        } else {
+            format!("no request to `{name}`")
+        };
+        let message = format!("{which} came to the proxy; {missing}: does the agent still go there itself?");
         let (whose, declare) = match *name {
             "embeddings" => ("model", "`optional: [embeddings]`"),
             "search" => ("search", "`optional: [search]`"),
