@@ -5,6 +5,7 @@ use super::single_run::RunInput;
 use super::{Work, heard, spans};
 use crate::cassette::{self, Cassette, Exchange, Header, LocalTimes, Minted, Missed, Outcome as Recording};
 use crate::knowledge::FoundPassages;
+use crate::plan::PlannedTrial;
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::platform::secrets::Redactor;
 use crate::provider::observed;
@@ -17,7 +18,7 @@ use crate::trial::proxy::{Asked, AskedBefore, Pattern, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::LiveAccess;
 use crate::trial::verified::{Draft, keep};
-use crate::trial::{TrialMode, live};
+use crate::trial::{Trial, TrialMode, live};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -132,7 +133,7 @@ impl Work<'_> {
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let answered = trace.end == TrialEnd::Completed && heard::failure(&trace.events).is_none();
         if answered && !self.case.asks_nothing {
-            let silent = self.silent(&replay, ran.struck);
+            let silent = self.silent(&replay, verifies, ran.struck);
             if let Some(problem) = silent.or_else(|| self.asks_less(&replay).filter(|_| !ran.struck)) {
                 trace.end = TrialEnd::Error(*problem);
             }
@@ -205,12 +206,13 @@ impl Work<'_> {
 
     /// The problem of an agent that no longer asks a service for what its recording holds: one that is declared, or one for
     /// searches or vectors. It asks directly, or behaves differently, and its traffic does not show which.
-    fn silent(&self, replay: &ReplayTransport, struck: bool) -> Option<Box<TrialError>> {
+    fn silent(&self, replay: &ReplayTransport, verifies: bool, struck: bool) -> Option<Box<TrialError>> {
         let (services, silent) = (&self.outside.services, replay.silent());
         // A fault answers a search before its recording does.
-        let retrieves = |profile: &str| !struck && observed::retrieves(profile);
+        let retrieves =
+            |kind: (&str, &str)| !struck && observed::retrieves(kind.1) && (verifies || !self.may_have_cached(kind));
         let required = |kind: (&str, &str)| {
-            !is_optional(self.trial, kind.0) && (services.declared(kind.0).is_some() || retrieves(kind.1))
+            !is_optional(self.trial, kind.0) && (services.declared(kind.0).is_some() || retrieves(kind))
         };
         let ((name, profile), count) = silent.iter().find(|(kind, _)| required(**kind))?;
         let missing = heard::not_asked_for(*count, "request")?;
@@ -230,6 +232,20 @@ impl Work<'_> {
              again if the agent answers without it now, or declare {declare}"
         );
         Some(error(TrialErrorKind::NothingAsked, &message, vec![remedy]))
+    }
+
+    /// Whether the recording of an earlier trial of the same agent holds requests of that service and profile, whose answers
+    /// a process may keep. Which process a trial has is chance: the first trial in the plan has to ask, whichever it has.
+    fn may_have_cached(&self, (service, profile): (&str, &str)) -> bool {
+        let (outside, Trial { opened, plan, planned, .. }) = (self.outside, self.trial);
+        let is_same = |one: &&PlannedTrial| {
+            let agent = opened.agent(one);
+            agent.is_some_and(|agent| (&agent.command, &agent.http) == (&outside.command, &outside.http))
+        };
+        let earlier = plan.trials.iter().take_while(|one| one.id != planned.id).filter(is_same);
+        let mut recorded = earlier.filter_map(|one| opened.trial(plan, one).recording().ok());
+        let is_of = |exchange: &Exchange| exchange.service == service && exchange.profile == profile;
+        !outside.restarts && recorded.any(|cassette| cassette.exchanges.iter().any(is_of))
     }
 
     /// The problem of an agent that asked for fewer completions than it recorded, all of which its model answered: it

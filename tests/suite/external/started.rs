@@ -140,7 +140,7 @@ fn lines(more: &str) {
             None => String::new(),
         };
         let words = format!("{}{again}", asked["message"].as_str().expect("words"));
-        if more == "embeds" {
+        if more == "embeds" || (more == "keeps vectors" && turns == 1) {
             embed(&[&words]);
         }
         let answer = match complete(&words) {
@@ -459,6 +459,32 @@ fn an_agent_that_remembers_earlier_trials_is_told_when_it_is_recorded() {
     assert!(recorded.stdout.contains("2 trials: 2 PASS"), "{}{}", recorded.stdout, recorded.stderr);
     assert_eq!(stage.project.latest("run.json")["restarts"]["declared"], 2);
     assert!(!recorded.stdout.contains("started again"), "what is declared is no news: {}", recorded.stdout);
+}
+
+#[test]
+fn vectors_that_a_process_keeps_are_no_error_with_any_number_of_jobs_and_a_retrieval_that_is_gone_is_one() {
+    let stage = stage("lines keeps vectors", "");
+    plain(
+        &stage,
+        "  - {case: one, ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n  - {case: two, ask: How long does the warranty last now?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    // Both recordings hold the vectors, as those that two processes made.
+    stage.project.edit("agent.yaml", "  env:", "  restart: trial\n  env:");
+    let recorded = run(&stage, &["--mode", "record"]);
+    assert!(recorded.stdout.contains("2 trials: 2 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    stage.project.edit("agent.yaml", "  restart: trial\n", "");
+    for jobs in ["1", "2"] {
+        let kept = run(&stage, &["--jobs", jobs]);
+        assert!(kept.stdout.contains("2 trials: 2 PASS"), "{jobs}: {}{}", kept.stdout, kept.stderr);
+    }
+    stage.project.edit("agent.yaml", "lines keeps vectors", "lines");
+    for jobs in ["1", "2"] {
+        let gone = run(&stage, &["--jobs", jobs]);
+        gone.expect_code(3);
+        for words in ["1 PASS, 1 ERROR", "no request to `embeddings` came to the proxy"] {
+            assert!(gone.stdout.replace("\n  ", " ").contains(words), "{jobs}: {}{}", gone.stdout, gone.stderr);
+        }
+    }
 }
 
 #[test]
