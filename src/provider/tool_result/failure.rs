@@ -61,6 +61,11 @@ static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"there are `\d+` tool call arguments required and only `\d+` received\.",
         r"tool call limit reached\. tool call \S+ not executed\.",
         r"function call was rejected by the user\b",
+        // PydanticAI's, the AI SDK's, Mastra's and Claude's.
+        r"(?:the tool call was|tool (?:call )?execution) denied\.\s*$",
+        r"tool call was not approved by the user\b",
+        r"the user doesn't want to proceed with this tool use\b",
+        r"(?:the )?user (?:denied|declined|refused|rejected) (?:permission to (?:call|run|use|execute) )?(?:the|this) tool(?: (?:call|use|execution))?\.?\s*$",
         r"tool cancelled by user\s*$",
         r"tool was interrupted\.\s*$",
         r"tool '[^'\n]+' did not return a result\s*$",

@@ -110,6 +110,12 @@ fn errors_are_told_from_results() {
         "Tool cancel not found. Please select a tool that is available.",
         "cancel is not a valid tool, try one of [search].",
         "Unknown tool: cancel",
+        "The tool call was denied.",
+        "Tool execution denied.",
+        "Tool call execution denied.",
+        "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+        "Tool call was not approved by the user",
+        "User denied permission to run the tool.",
         "** (RuntimeError) index is closed",
         "** (Mint.TransportError) connection refused",
         "{:error, %Mint.TransportError{reason: :econnrefused}}",
@@ -314,6 +320,8 @@ fn what_is_data_is_no_error() {
         json!("Tool X200 is not available in the EU; order the X300."),
         json!("Encountered error while paying: a known issue, use a card."),
         json!("Excel is not a valid tool for audits."),
+        json!("The user declined."),
+        json!("The tool call was denied. See the log for who denied it."),
         json!([1]),
     ] {
         assert_eq!(error(&fine), None, "{fine}");
