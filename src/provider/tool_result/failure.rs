@@ -82,11 +82,26 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let xml = r"(?i:<\?xml\b[^>]*>\s*)?";
     let forms = [
         r"\*\* \([\w.]+(?:Error|Exception)\)\s+[^*\s]".to_owned(),
-        r"\{:error, %[\w.]+(?:Error|Exception)\{[^\n]*\}\}\s*$".to_owned(),
+        r"\{:error, (?:%[\w.]+(?:Error|Exception)\{[^\n]*\}|:\w+|\x22[^\x22\n]+\x22)\}\s*$".to_owned(),
         r"thread '[^'\n]*'(?: \(\d+\))? panicked at \S".to_owned(),
+        r"Err\((?:[A-Z]\w* ?[{(]|\x22)[^\n]*\)\s*$".to_owned(),
+        r"panic: runtime error: \S".to_owned(),
+        r"(?:PHP )?Warning:\s+[^\n]+ in \S+\.php on line \d+\s*$".to_owned(),
         r"curl: \(\d+\) \S".to_owned(),
         r"(?:\w+: )?line \d+: \S+: command not found\s*$".to_owned(),
         r"jq: error \(at ".to_owned(),
+        // Classes in the spelling of PHP, Java's inner ones, and those of two clients in Ruby.
+        r"(?:(?:\w+[.\x5c$])*\w+[\x5c$][A-Z]\w*(?:Error|Exception)|(?:OpenAI|Anthropic)::Errors::\w+): ".to_owned(),
+        // The clients of OpenAI and Anthropic in Go and Ruby, and Spring.
+        r"(?-u:[\w ,'-]{1,40}: ){0,3}(?:GET|POST|PUT|PATCH|DELETE) \x22https?://[^\x22\s]+\x22: [45]\d\d [A-Z]".to_owned(),
+        r"(?-u:[\w ,'-]{1,40}: ){0,3}error, status code: [45]\d\d, ".to_owned(),
+        r"\{(?::url=>|url: )\x22[^\x22\n]*\x22, (?::status=>|status: )[45]\d\d\b".to_owned(),
+        format!(r"5\d\d (?i:{}): \x22[^\n]*\x22\s*$", OF_SERVERS.join("|")),
+        // Maps with an `error`, as Ruby, JavaScript, Java, Go and PHP print them.
+        r"\{(?:(?:\x22error\x22|:error) ?=> ?|error: )\x22[^\x22\n]+\x22[^\n]*\}\s*$".to_owned(),
+        r"\{error=[\w'-]+(?: [^\n=,{}]+)+(?:, \w+=[^\n]*)?\}\s*$".to_owned(),
+        r"map\[(?:\w+:\S+ )*error:[\w'-]+(?: [\w'-]+)+(?: \w+:[^\n]*)?\]\s*$".to_owned(),
+        r"Array\s*\(\s*\[error\] => [^\s0]|array\(\d+\) \{\s*\[\x22error\x22\]=>\s*string\([1-9]".to_owned(),
         // Python's exceptions of a connection.
         r"(?:<urlopen error )?\[(?:Errno -?|WinError )\d+\] [A-Z][\w ',()-]{2,120}(?:: '[^'\n]*')?>?\s*$".to_owned(),
         r"<urlopen error [^\n]*>\s*$".to_owned(),
@@ -123,9 +138,9 @@ const OF_SERVERS: [&str; 4] = ["internal server error", "bad gateway", "service 
 const OF_CLIENTS: [&str; 6] =
     ["Bad Request", "Unauthorized", "Forbidden", "Not Found", "Method Not Allowed", "Too Many Requests"];
 /// Members that say what happened beside a status.
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 11] = [
     "message", "reason", "detail", "details", "error", "description", "msg", "errorMessage", "error_message",
-    "error_msg",
+    "error_msg", "err",
 ];
 /// Members beside the class of an error that say where it was.
 const OF_CLASSES: [&str; 7] = ["__type", "errorType", "exception", "file", "line", "trace", "stackTrace"];
@@ -352,7 +367,7 @@ fn is_report(members: &Map<String, Value>) -> bool {
     let of_argument = |error: &Value| ["loc", "msg", "type"].iter().all(|name| error.get(name).is_some());
     let detailed = members.get("detail").and_then(Value::as_array);
     let invalid = detailed.is_some_and(|errors| !errors.is_empty() && errors.iter().all(of_argument));
-    let says_error = ["errorMessage", "error_message", "error_msg"].into_iter().any(has);
+    let says_error = ["errorMessage", "error_message", "error_msg"].into_iter().any(has) || !text("err").is_empty();
     worded
         && (says_error && alone(&[])
             || text("type") == "error" && !has("path") && !has("description") && alone(&[])

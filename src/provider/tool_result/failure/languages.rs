@@ -51,7 +51,7 @@ const OF_CLIENT_ERRORS: [&str; 16] = [
     r"(?:rpc error: code = [A-Z]\w+ desc = |runtime error: (?:index|slice|invalid|integer|makeslice)\b|json: cannot unmarshal \w+ into Go |unexpected status(?: code)?:? [45]\d\d\b)",
 ];
 const OF_GO: [&str; 3] = [
-    r"(?:context (?:deadline exceeded|canceled)\s*$|invalid character '[^'\n]+' looking for beginning of value|read tcp \S+: \S)",
+    r"(?:context (?:deadline exceeded|canceled)(?: \(Client\.Timeout[^)\n]*\))?\s*$|invalid character '[^'\n]+' looking for beginning of value|read tcp \S+: \S)",
     r"dial (?:tcp|udp|unix)\d?(?:: lookup \S+(?: on \S+)?| \S+): \S",
     r"(?:Get|Post|Put|Patch|Delete|Head) \x22https?://[^\x22\s]+\x22: (?:(?:dial|read|write|proxyconnect) (?:tcp|udp|unix)|(?:unexpected )?EOF\s*$|context (?:deadline exceeded|canceled)|net/http: |http2?: |tls: |x509: |remote error: |unsupported protocol|stopped after \d+ redirects)",
 ];
@@ -88,4 +88,58 @@ pub(crate) fn is_crash(text: &str) -> bool {
     });
     let is = |known: &Option<Regex>| known.as_ref().is_some_and(|known| known.is_match(text));
     is(&CRASHED) && !is(&DISCUSSES) && !goes_on(text) || is(&PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::provider::tool_result::{document, error};
+
+    #[test]
+    fn clients_of_models_in_go_ruby_php_and_java_say_that_they_failed_and_so_do_maps_with_an_error() {
+        for text in [
+            r#"POST "http://127.0.0.1:1/v1/embeddings": 500 Internal Server Error {"message":"boom"}"#,
+            r#"search failed: POST "https://x/v1": 401 Unauthorized {"message":"Incorrect key. You can find it at https://x."}"#,
+            "error, status code: 500, status: 500 Internal Server Error, message: boom",
+            "search: context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
+            "open docs/x.md: no such file or directory",
+            "panic: runtime error: index out of range [3] with length 3",
+            "OpenAI::Errors::InternalServerError: {:url=>\"http://x/\", :status=>500, :body=>{}}",
+            "{:url=>\"http://x/\", :status=>500, :body=>{:error=>\"boom\"}}",
+            "{url: \"http://x/\", status: 500, body: {}}",
+            "GuzzleHttp\\Exception\\ServerException: Server error: boom",
+            "OpenAI\\Exceptions\\ErrorException: boom",
+            "org.springframework.web.client.HttpServerErrorException$InternalServerError: 500: \"boom\"",
+            "500 Internal Server Error: \"boom\"",
+            "Warning: Undefined array key \"query\" in /app/agent.php on line 12",
+            "Err(Os { code: 2, kind: NotFound, message: \"No such file or directory\" })",
+            "{:error, :not_found}",
+            "{\"error\"=>\"index not loaded\"}",
+            "{:error=>\"index not loaded\"}",
+            "{error: \"index not loaded\", retryable: true}",
+            "{error=index not loaded, retryable=true}",
+            "map[code:500 error:index not loaded]",
+            "Array\n(\n    [error] => index not loaded\n)\n",
+            "array(1) {\n  [\"error\"]=>\n  string(16) \"index not loaded\"\n}",
+            r#"{"err": "index not loaded"}"#,
+        ] {
+            assert!(error(&document(text)).is_some(), "{text}");
+        }
+        for text in [
+            "sql: no rows in result set",
+            "OpenAI\\Exceptions\\ErrorException: thrown if the service says no.",
+            "POST \"https://x/v1\" with a key, and the answer is in JSON.",
+            "404 Not Found: \"A History of Missing Pages\"",
+            "{error=null, text=24 months}",
+            "{\"error\"=>nil, \"text\"=>\"24 months\"}",
+            "map[error:<nil> text:24 months]",
+            "map[error:false text:24 months]",
+            "Array\n(\n    [error] => \n    [text] => 24 months\n)\n",
+            "Err on the side of caution.",
+            "Warning: the lid is hot.",
+            r#"{"value": 3, "err": "±2"}"#,
+            r#"{"err": 0.2}"#,
+        ] {
+            assert_eq!(error(&document(text)), None, "{text}");
+        }
+    }
 }

@@ -40,6 +40,8 @@ pub(super) static OF_SYSTEMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let shell = r"(?:/(?:\w+/)*)?(?:ba|z|da|k|a)?sh: (?:(?:line )?\d+: )?";
     let forms = [
         format!(r"(?:(?:[a-z/~.][\w./~+-]*: (?:[^\n]{{1,160}}: )?)?(?i:{reasons})\.?\s*)+"),
+        // Go's, of a file.
+        format!(r"(?-u:[\w ,'-]{{1,40}}: )?(?:open|stat|lstat|read|write|mkdir|remove|chdir|fork/exec) \S+: (?:{reasons})\s*"),
         r"(?:unexpected )?EOF\s*".to_owned(),
         format!(r"{shell}(?:\S+: (?:command )?not found|command not found: \S+)\s*"),
         format!(r"(?:{PROGRAMS}): (?:command )?not found\s*|[\w./+-]+: command not found\s*"),
