@@ -8,7 +8,7 @@
 mod money;
 mod value;
 
-use super::grounding::is_another_unit;
+use super::grounding::{is_another_unit, makes_another_unit};
 use crate::trace::normalise::{EMPHASIS, normalise};
 use crate::trace::text::{CURRENCY_CODES, is_currency};
 use money::is_other_money;
@@ -144,7 +144,9 @@ fn has_tokens(text: &str, part: &str) -> bool {
             let word: String = unit.chars().chain(more).collect();
             let number = text.get(end - unit.chars().count() - 1);
             let worded = matches!(number, Some(Token::Number { scale: Scale::Worded, .. }));
-            word != *unit && !worded && is_another_unit(unit, &word)
+            let power = (letter(end).is_none() && end < text.len()).then_some('2');
+            let behind: String = power.into_iter().chain((end..).map_while(letter).take(24)).collect();
+            word != *unit && !worded && is_another_unit(unit, &word) || makes_another_unit(unit, &behind)
         });
         let lettered = matches!(text.get(end - 1), Some(Token::Number { scale: Scale::Lettered, .. }));
         !(continues

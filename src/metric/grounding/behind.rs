@@ -1,6 +1,6 @@
 //! What stands behind a number and belongs to it: scale words, and a unit at once or behind adjectives.
 
-use super::units::{is_of_time, scale_of, unit_of, unit_of_two, word};
+use super::units::{is_of_length, is_of_time, scale_of, unit_of, unit_of_two, word};
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -189,6 +189,14 @@ pub(in crate::metric) fn says_price_per_small_unit(after: &str) -> bool {
         "s" => *factor <= 60.0,
         _ => false,
     })
+}
+
+/// Whether the text directly behind a unit makes another of it: a square or a cube of a length (`m²`), or a speed (`km/h`, `MB/s`).
+pub(in crate::metric) fn makes_another_unit(unit: &str, after: &str) -> bool {
+    let Some((base, _)) = unit_of(unit) else { return false };
+    let is_power = is_of_length(base) && after.starts_with(['2', '3', '²', '³']);
+    let is_fast = || said_per(after).first().is_some_and(|(per, factor)| *per == "s" && *factor <= 3600.0);
+    is_power || (is_of_length(base) || ["bit", "byte"].contains(&base)) && is_fast()
 }
 
 /// Words before a number that names a place or a version, and counts nothing.

@@ -44,7 +44,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use support::{Source, Support};
 
-pub(super) use behind::says_price_per_small_unit;
+pub(super) use behind::{makes_another_unit, says_price_per_small_unit};
 pub(super) use units::{is_another_unit, scale_of, unit_of};
 
 /// Catalogue entries of the metrics in this file.
