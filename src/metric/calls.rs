@@ -15,6 +15,7 @@
 mod patterns;
 
 pub(crate) use patterns::Patterns;
+use patterns::given;
 
 use super::assignment::largest;
 use super::{Held, Seen, TurnView, quote};
@@ -68,7 +69,13 @@ struct Called<'a> {
     recovered: bool,
     /// Assumed to have been called with the arguments that the pattern asks for.
     as_asked: bool,
+    /// Whether numbers whose digits are not known are assumed to be those that the pattern asks for.
+    fitting: Fitting,
 }
+
+/// Why the digits of a number are not known.
+pub(super) const NEAREST: &str = "not measured: of a number beyond 64 bits, the trace keeps the nearest one and not its digits; \
+                                  let the agent send such a number as text";
 
 /// The finding that the arguments of a tool's calls are not shown.
 pub(super) fn hidden(tool: &str) -> Seen {
@@ -140,13 +147,25 @@ fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>, 
             });
             let arguments = arguments(call);
             let as_asked = fitting == Fitting::All && (hides_arguments(call) || is_unreadable(&arguments));
-            all.push(Called { call, arguments, turn, came, recovered: came.worked() && failed_before, as_asked });
+            all.push(Called {
+                call,
+                arguments,
+                turn,
+                came,
+                recovered: came.worked() && failed_before,
+                as_asked,
+                fitting,
+            });
         }
     }
     all
 }
 
 fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool {
+    let holds = |condition: &ArgumentPattern, value: &Value| {
+        let is_open = patterns.is_open(condition, value);
+        if is_open { called.fitting == Fitting::All } else { patterns.holds(condition, value) }
+    };
     let worked = called.came.worked();
     let outcome = match pattern.outcome {
         None => true,
@@ -155,28 +174,24 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
         Some(CallOutcome::Recovered) => called.recovered,
     };
     let arguments = || {
-        let mut conditions = pattern.arguments.iter();
-        called.as_asked
-            || conditions.all(|(name, condition)| {
-                let arguments = &called.arguments;
-                let value = if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) };
-                value.is_some_and(|value| patterns.holds(condition, value))
-            })
+        let values = || given(pattern, &called.arguments);
+        called.as_asked || values().all(|(condition, value)| value.is_some_and(|value| holds(condition, value)))
+    };
+    let result = || {
+        let value = result_of(called.call);
+        let part = |place: &str| value.as_ref().and_then(|value| value.pointer(place));
+        pattern.result.iter().all(|(place, condition)| part(place).is_some_and(|part| holds(condition, part)))
     };
     outcome
         && pattern.tool == called.call.tool
         && arguments()
-        && (pattern.result.is_empty() || called.came == Came::OkAsAsked || result_fits(pattern, called.call, patterns))
+        && (pattern.result.is_empty() || called.came == Came::OkAsAsked || result())
 }
 
-/// Whether a call returned a result that meets the pattern.
-fn result_fits(pattern: &CallPattern, call: &ToolCalled, patterns: &Patterns) -> bool {
-    let ToolOutcome::Ok(result) = &call.outcome else { return false };
-    let Some(value) = result.value() else { return false };
-    let held = |(place, condition): (&String, &ArgumentPattern)| {
-        value.pointer(place).is_some_and(|part| patterns.holds(condition, part))
-    };
-    pattern.result.iter().all(held)
+/// The result that a call returned.
+fn result_of(call: &ToolCalled) -> Option<Cow<'_, Value>> {
+    let ToolOutcome::Ok(result) = &call.outcome else { return None };
+    result.value()
 }
 
 /// Describes an expectation for reports: `calls.in_order: lookup_order, create_ticket`.
@@ -254,6 +269,9 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
         let of_tool = |pattern: &CallPattern| pattern.tool == call.tool && !pattern.arguments.is_empty();
         (hides_arguments(call) || forbids && is_unreadable(&arguments(call)))
             && expectation.patterns().iter().any(of_tool)
+            || expectation.patterns().iter().any(|pattern| {
+                pattern.tool == call.tool && patterns.leave_open(pattern, &arguments(call), result_of(call))
+            })
     };
     let Some(call) = turns.iter().flat_map(|turn| turn.calls()).find(asked) else {
         return check_outcomes(expectation, turns, patterns, Fitting::None);
@@ -265,6 +283,7 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
         (Ok(()), Ok(())) if !is_between => Ok(()),
         (Err(seen), Err(_)) if !is_between => Err(seen),
         _ if call.arguments.is_null() => Err(hidden(&call.tool)),
+        _ if !is_unreadable(&arguments(call)) => Err(Seen::hidden(NEAREST)),
         _ => Err(Seen::hidden(format!(
             "not measured: the arguments of a call of {} are no JSON object: {}",
             quote(&call.tool, 60),

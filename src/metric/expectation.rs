@@ -184,7 +184,7 @@ fn last_turn_checks(
         let place = if pointer.is_empty() { "body" } else { pointer };
         replies.push((
             format!("reply: {}", calls::describe_condition(place, condition)),
-            reply(pointer, turn, |part| patterns.holds(condition, part)),
+            reply(pointer, turn, |part| (!patterns.is_open(condition, part)).then(|| patterns.holds(condition, part))),
         ));
     }
     if let Some(expected) = &expect.answer {
@@ -218,12 +218,13 @@ fn ending(turn: &TurnView<'_>) -> Seen {
     })
 }
 
-/// Checks the value at a JSON pointer of the turn's reply.
-fn reply(pointer: &str, turn: &TurnView<'_>, holds: impl Fn(&Value) -> bool) -> Held {
+/// Checks the value at a JSON pointer of the turn's reply; `holds` returns `None` where the digits of a number are not known.
+fn reply(pointer: &str, turn: &TurnView<'_>, holds: impl Fn(&Value) -> Option<bool>) -> Held {
     let body = turn.ended().and_then(|end| end.reply.as_ref());
     let body = body.ok_or_else(|| Seen::new("the trace holds no reply of this turn"))?;
     match body.pointer(pointer) {
-        Some(part) if holds(part) => Ok(()),
+        Some(part) if holds(part) == Some(true) => Ok(()),
+        Some(part) if holds(part).is_none() => Err(Seen::hidden(calls::NEAREST)),
         Some(part) => Err(Seen::new(format!("it was: {}", quote(&part.to_string(), 160)))),
         None => Err(Seen::new(format!("there is no value: {}", quote(&body.to_string(), 160)))),
     }

@@ -363,12 +363,38 @@ fn arguments_that_are_no_object_satisfy_no_requirement_and_no_condition_of_a_pro
         ("{\"n\": 150}", "{superset: [{tool: t, arguments: {n: {equals: 150}}}]}", "holds"),
         (" ", "{never: {tool: t, arguments: {n: {equals: 150}}}}", "holds"),
     ] {
-        let plan = plan(&format!("[{{case: a, ask: q, expect: {{calls: [{expect}]}}}}]"), "[]", 1);
-        let trace =
-            calling(&[("t", json!(arguments))])(super::sample::story(&plan, 0).turn("q")).deliver("x", &[], 1).done();
-        let check = checks(&plan, &trace).into_iter().find(|check| check.what.contains("calls.")).expect("a check");
-        assert_eq!(seen(&check), told, "{arguments} {expect}: {}", check.seen);
+        assert_eq!(with_arguments(arguments, expect), told, "{arguments} {expect}");
     }
+}
+
+fn with_arguments(arguments: &str, expect: &str) -> &'static str {
+    let plan = plan(&format!("[{{case: a, ask: q, expect: {{calls: [{expect}]}}}}]"), "[]", 1);
+    let trace =
+        calling(&[("t", json!(arguments))])(super::sample::story(&plan, 0).turn("q")).deliver("x", &[], 1).done();
+    let check = checks(&plan, &trace).into_iter().find(|check| check.what.contains("calls.")).expect("a check");
+    seen(&check)
+}
+
+#[test]
+fn a_condition_on_the_digits_of_a_number_beyond_64_bits_is_undetermined_and_any_other_is_checked() {
+    let big = "{\"n\": 123456789012345678901234567890}";
+    for (condition, required, forbidden) in [
+        ("equals: 123456789012345678901234567891", "open", "open"),
+        ("equals: 123456789012345678901234567890", "open", "open"),
+        ("equals: 1234", "fails", "holds"),
+        ("equals: '123456789012345678901234567890'", "fails", "holds"),
+        ("matches: '^123456789012345678901234567890$'", "open", "open"),
+        ("schema: {const: 123456789012345678901234567891}", "open", "open"),
+        ("schema: {type: number}", "holds", "fails"),
+        ("schema: {type: string}", "fails", "holds"),
+    ] {
+        let pattern = format!("{{tool: t, arguments: {{n: {{{condition}}}}}}}");
+        let told = [format!("{{superset: [{pattern}]}}"), format!("{{never: {pattern}}}")]
+            .map(|expect| with_arguments(big, &expect));
+        assert_eq!(told, [required, forbidden], "{condition}");
+    }
+    let near = "{superset: [{tool: t, arguments: {n: {equals: 18446744073709551614}}}]}";
+    assert_eq!(with_arguments("{\"n\": 18446744073709551615}", near), "fails");
 }
 
 fn seen(check: &Check) -> &'static str {

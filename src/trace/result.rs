@@ -209,3 +209,33 @@ pub struct IndexResult {
     /// Stored keywords whose read-back by exact keyword returned this result as provenance.
     pub read_back: Vec<String>,
 }
+
+/// Whether a document of a trace may hold the nearest number in place of an integer beyond 64 bits.
+pub(crate) fn may_be_nearest(document: &Value) -> bool {
+    match document {
+        Value::Array(items) => items.iter().any(may_be_nearest),
+        Value::Object(members) => members.values().any(may_be_nearest),
+        Value::Number(number) => {
+            let read = number.as_f64().filter(|_| number.is_f64());
+            read.is_some_and(|read| read >= u64::MAX as f64 || read <= i64::MIN as f64)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_beyond_64_bits_may_be_the_nearest_one() {
+        for (text, may_be) in [
+            ("[18446744073709551615, -9223372036854775808, 1e19, 0.1]", false),
+            (r#"{"a":[18446744073709551616]}"#, true),
+            ("-9223372036854775809", true),
+            (r#""123456789012345678901234567890""#, false),
+        ] {
+            assert_eq!(may_be_nearest(&serde_json::from_str(text).expect("JSON")), may_be, "{text}");
+        }
+    }
+}

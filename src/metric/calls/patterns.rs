@@ -2,8 +2,9 @@
 
 use super::quote;
 use crate::plan::ResolvedCase;
-use crate::scenario::expect::{ArgumentPattern, CallExpectation, Expectation};
+use crate::scenario::expect::{ArgumentPattern, CallExpectation, CallPattern, Expectation};
 use crate::settings::{JsonSchema, SchemaError, expression, expression_work, schema_patterns};
+use crate::trace::may_be_nearest;
 use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -73,6 +74,24 @@ impl Patterns {
         }
     }
 
+    /// Whether a condition concerns the digits of a number that the trace keeps as the nearest one.
+    pub(in crate::metric) fn is_open(&self, condition: &ArgumentPattern, value: &Value) -> bool {
+        let concerns = || match condition {
+            ArgumentPattern::Equals(_) => self.holds(condition, value),
+            ArgumentPattern::Matches(_) => true,
+            ArgumentPattern::Schema(schema) => may_be_nearest(schema),
+        };
+        may_be_nearest(value) && concerns()
+    }
+
+    /// Whether a pattern has such a condition on a call of its tool.
+    pub(super) fn leave_open(&self, pattern: &CallPattern, arguments: &Value, result: Option<Cow<'_, Value>>) -> bool {
+        let part = |place: &String| result.as_ref().and_then(|result| result.pointer(place));
+        let of_result = pattern.result.iter().map(|(place, condition)| (condition, part(place)));
+        let mut conditions = given(pattern, arguments).chain(of_result);
+        conditions.any(|(condition, value)| value.is_some_and(|value| self.is_open(condition, value)))
+    }
+
     fn add_regex(&mut self, text: &str) {
         if !self.regexes.contains_key(text) {
             self.regexes.insert(text.to_owned(), expression(text));
@@ -102,6 +121,16 @@ impl Patterns {
         });
         regexes.chain(schemas).collect()
     }
+}
+
+/// The conditions on arguments, each with the value that it is about.
+pub(super) fn given<'v>(
+    pattern: &'v CallPattern,
+    arguments: &'v Value,
+) -> impl Iterator<Item = (&'v ArgumentPattern, Option<&'v Value>)> {
+    pattern.arguments.iter().map(|(name, condition)| {
+        (condition, if name.starts_with('/') { arguments.pointer(name) } else { arguments.get(name) })
+    })
 }
 
 /// Every condition of an expectation: on call arguments and on parts of the reply.

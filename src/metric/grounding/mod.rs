@@ -34,7 +34,7 @@ use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote, traje
 use crate::settings::catalogue::Units;
 use crate::trace::{
     Answer, FlowSearch, Hit, Logged, Mode, Role, SearchResult, ToolCalled, ToolOutcome, ToolResult, USED_INTERNAL_KB,
-    What,
+    What, may_be_nearest,
 };
 use facts::{Fact, statements};
 use serde_json::Value;
@@ -255,7 +255,7 @@ impl<'a> Known<'a> {
             ToolResult::Other(value) if *value == ToolResult::UNSHOWN => Vec::new(),
             ToolResult::Other(value) => {
                 let text = written(value);
-                let whole = text.chars().count() < ToolResult::MOST;
+                let whole = text.chars().count() < ToolResult::MOST && !may_be_nearest(value);
                 self.evidence.push(Evidence::new("a tool's result", vec![text.into()], whole));
                 Vec::new()
             }
