@@ -22,6 +22,7 @@ mod date;
 mod duration;
 mod facts;
 mod fraction;
+mod members;
 mod numerals;
 mod quantity;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::clock;
 use super::date::{Date, dates, sharing};
 use super::duration::durations;
 use super::facts::{Fact, Kind, is_code, plain_code, tokens, words};
+use super::members::with_units;
 use super::quantity::{Quantity, equal, quantities};
 use html_escape::decode_html_entities;
 use regex::{Captures, Regex};
@@ -124,7 +125,7 @@ impl Source {
             // What is written about a reference is no amount: `Write &#8364;`.
             self.add_words(text, |_, _| true);
         }
-        let text = &decoded;
+        let text = &*with_units(&decoded);
         let is_name = |parts: &Captures<'_>| parts.name("name").is_none_or(|name| is_technical(name.as_str()));
         let named: Vec<Range<usize>> =
             NAMED.captures_iter(text).filter(is_name).filter_map(|parts| Some(parts.get(0)?.range())).collect();
