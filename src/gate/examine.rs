@@ -236,8 +236,8 @@ impl<'p> Examiner<'p> {
             facts: &facts,
         };
         let mut checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
-        let note = missing.note(trace).map(|note| format!("note: {note}"));
-        checks.extend(note.map(|what| Check { what, passed: true, seen: String::new(), unknown: None }));
+        let notes = missing.notes(trace).map(|note| format!("note: {note}"));
+        checks.extend(notes.map(|what| Check { what, passed: true, seen: String::new(), unknown: None }));
         if trace.is_held() {
             without_times(&mut checks);
         }

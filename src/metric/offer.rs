@@ -1,12 +1,13 @@
-//! Expectations on tools that the agent was not offered: they say nothing about the agent.
+//! Expectations on tools that the agent was not offered, and on arguments that they do not have: they say nothing about the
+//! agent.
 //!
 //! Known only at run time, for external agents and imported traces. A tool that the model called anyway is checked
 //! like any other.
 
 use crate::plan::ResolvedCase;
-use crate::scenario::Expectation;
+use crate::scenario::{CallExpectation, Expectation};
 use crate::trace::text::listed;
-use crate::trace::{Mode, Trace, TrialError, TrialErrorKind, What};
+use crate::trace::{Event, Mode, Trace, TrialError, TrialErrorKind, What};
 
 /// Tools that the case names and that the agent was neither offered nor called.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,9 @@ pub(crate) struct NotOffered {
     /// Tools that must not be called: the expectation holds, and a note says why. Of an agent that offered no tool at all
     /// and called none, nothing is known: its calls may be text.
     pub forbidden: Vec<String>,
+    /// Arguments of calls that must not be made, with their tools, which neither a schema nor a call has: the expectation holds
+    /// whatever the agent does, and a note says so.
+    pub arguments: Vec<(String, String)>,
 }
 
 /// Returns the tools that `case` names and the agent of `trace` did not have; empty where its offer is unknown.
@@ -26,6 +30,15 @@ pub(crate) fn not_offered(case: &ResolvedCase, trace: &Trace) -> NotOffered {
     }
     let turns = case.turns().filter_map(|turn| turn.expect.as_ref());
     for expect in turns.chain(&case.expect) {
+        let limited = expect.calls.iter().filter(|call| call.needs_none()).flat_map(CallExpectation::patterns);
+        for pattern in limited.filter(|pattern| trace.has_tool(&pattern.tool)) {
+            for name in pattern.argument_names().filter(|name| !has_argument(trace, &pattern.tool, name)) {
+                let argument = (pattern.tool.clone(), name);
+                if !missing.arguments.contains(&argument) {
+                    missing.arguments.push(argument);
+                }
+            }
+        }
         each_tool(expect, &mut |tool, forbidden| {
             let list = if forbidden { &mut missing.forbidden } else { &mut missing.expected };
             if !list.iter().any(|known| known == tool) && !trace.has_tool(tool) {
@@ -34,6 +47,16 @@ pub(crate) fn not_offered(case: &ResolvedCase, trace: &Trace) -> NotOffered {
         });
     }
     missing
+}
+
+/// Whether a tool has an argument, as far as is known: its schema names it, or a call has it.
+fn has_argument(trace: &Trace, tool: &str, name: &str) -> bool {
+    let has = |event: &Event| match &event.what {
+        // Text is encoded JSON, or none.
+        What::ToolCalled(call) if call.tool == tool => call.arguments.is_string() || call.arguments.get(name).is_some(),
+        _ => false,
+    };
+    trace.parameters.get(tool).is_none_or(|known| known.contains(name)) || trace.events.iter().any(has)
 }
 
 /// Visits every tool that an expectation names, with whether it only forbids or limits calls.
@@ -77,9 +100,18 @@ impl NotOffered {
         Some(TrialError { kind: TrialErrorKind::ToolNotOffered, cause: message.clone(), message, detail })
     }
 
-    /// Notes forbidden tools that were not offered; `None` when all were.
-    pub(crate) fn note(&self, trace: &Trace) -> Option<String> {
-        (!self.forbidden.is_empty()).then(|| format!("{}, and not {}", offer(trace), quoted(&self.forbidden)))
+    /// Notes forbidden tools that were not offered, and arguments that a forbidden call cannot have.
+    pub(crate) fn notes(&self, trace: &Trace) -> impl Iterator<Item = String> {
+        let tools =
+            (!self.forbidden.is_empty()).then(|| format!("{}, and not {}", offer(trace), quoted(&self.forbidden)));
+        let of_call = |(tool, name): &(String, String)| {
+            let known = trace.parameters.get(tool).into_iter().flatten();
+            let known = listed(known.map(|known| format!("`{}`", super::quote(known, 60))), 20);
+            let known = if known.is_empty() { "none".to_owned() } else { known };
+            let (tool, name) = (super::quote(tool, 60), super::quote(name, 60));
+            format!("`{tool}` has no argument `{name}`, so the expectation says nothing; its arguments: {known}")
+        };
+        tools.into_iter().chain(self.arguments.iter().map(of_call).collect::<Vec<_>>())
     }
 }
 
@@ -142,7 +174,34 @@ mod tests {
     fn a_tool_that_may_not_be_called_and_is_not_offered_is_a_note() {
         let (found, trace) = missing(Some(&["lookup", "answer"]), &[]);
         assert_eq!(found.error(&trace), None);
-        assert_eq!(found.note(&trace).as_deref(), Some("the agent offered lookup, answer, and not `create_ticket`"));
+        assert_eq!(
+            found.notes(&trace).collect::<Vec<_>>(),
+            ["the agent offered lookup, answer, and not `create_ticket`"]
+        );
+    }
+
+    #[test]
+    fn an_argument_that_a_forbidden_call_cannot_have_is_a_note_and_one_of_an_open_or_unknown_schema_is_none() {
+        let cases = "[{case: a, ask: q, expect: {calls: [{never: {tool: find, arguments: {qeury: {equals: 1}, query: {equals: 1}}}}, \
+                     {at_most: {times: 0, call: {tool: find, arguments: {/filter/query: {equals: 1}}}}}, \
+                     {superset: [{tool: find, arguments: {q: {equals: 1}}}]}]}}]";
+        let plan = plan(cases, "[]", 1);
+        let said = |parameters: &[&str], arguments: serde_json::Value| {
+            let outcome = ToolOutcome::Ok(ToolResult::Other(json!(1)));
+            let mut trace = story(&plan, 0).turn("q").call("find", arguments, outcome).done();
+            trace.offered = Some(vec!["find".to_owned()]);
+            if !parameters.is_empty() {
+                let names = parameters.iter().map(ToString::to_string).collect();
+                trace.parameters.insert("find".to_owned(), names);
+            }
+            not_offered(&plan.scenarios[0].cases[0].case, &trace).notes(&trace).collect::<Vec<_>>()
+        };
+        let note = |name: &str| {
+            format!("`find` has no argument `{name}`, so the expectation says nothing; its arguments: `query`, `top`")
+        };
+        assert_eq!(said(&["query", "top"], json!({"query": "x"})), [note("qeury"), note("filter")]);
+        assert_eq!(said(&["query", "top"], json!({"qeury": "x", "filter": {}})), [""; 0], "calls have it");
+        assert_eq!(said(&[], json!({"query": "x"})), [""; 0], "no schema names its arguments");
     }
 
     #[test]
@@ -160,7 +219,7 @@ mod tests {
     fn without_a_known_offer_nothing_is_missing_and_a_call_is_as_good_as_an_offer() {
         assert_eq!(missing(None, &[]).0, NotOffered::default());
         let (found, trace) = missing(Some(&["answer", "create_ticket"]), &["lookup"]);
-        assert_eq!((found.error(&trace), found.note(&trace)), (None, None));
+        assert_eq!((found.error(&trace), found.notes(&trace).count()), (None, 0));
         assert!(missing(Some(&[]), &[]).0.error(&trace).is_some());
     }
 }

@@ -138,6 +138,17 @@ pub struct ToolDefinition {
     pub parameters: Value,
 }
 
+impl ToolDefinition {
+    /// Names of its arguments; `None` if its schema does not list all.
+    pub(crate) fn arguments(&self) -> Option<impl Iterator<Item = &String>> {
+        let schema = self.parameters.as_object()?;
+        let adds = |name: &str| schema.get(name).is_some_and(|more| *more != Value::Bool(false));
+        let more = ["additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref"];
+        let known = schema.get("properties")?.as_object().filter(|_| !more.into_iter().any(adds))?;
+        Some(known.keys())
+    }
+}
+
 /// Which tools the model may or must call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,12 +1,14 @@
 //! Checks of expectations: patterns can match, bounds can hold, references exist.
 
 use super::check_sources::Citable;
-use super::diagnostic::{At, Mistake, did_you_mean};
-use super::expect::{ArgumentPattern, CallOutcome, ContextExpectation, RetryExpectation};
+use super::diagnostic::{At, Mistake, did_you_mean, nearest};
+use super::expect::{ArgumentPattern, CallOutcome, ContextExpectation, RetryExpectation, argument_of};
 use super::{CallExpectation, CallPattern, Expectation};
 use crate::platform::bounds::Bound;
 use crate::settings::catalogue::ToolEntry;
-use crate::settings::{JsonSchema, Limits, expression, expression_work, schema_patterns};
+use crate::settings::{
+    JsonSchema, Limits, expression, expression_work, schema_keywords, schema_patterns, unknown_keyword,
+};
 use crate::trace::normalise::is_invisible;
 use regex_syntax::hir::{Hir, Look};
 use serde_json::Value;
@@ -325,9 +327,7 @@ impl<'a> Expectations<'a> {
         let here = at.key("arguments");
         for (name, condition) in &pattern.arguments {
             let at = here.key(name);
-            // The first step of a pointer names the argument.
-            let first = name.strip_prefix('/').map_or(name.as_str(), |path| path.split('/').next().unwrap_or(path));
-            let first = first.replace("~1", "/").replace("~0", "~");
+            let first = argument_of(name);
             if let Some(declared) = declared.filter(|declared| !declared.arguments.contains(&first)) {
                 let message = format!("`{}` has no argument `{first}`", pattern.tool);
                 let mistake = Mistake::at(at, "unknown-argument", message).on_key();
@@ -402,7 +402,13 @@ impl<'a> Expectations<'a> {
             if !self.affords(patterns) {
                 return;
             }
+            let unknown = |name: &str| {
+                let meant = nearest(name, schema_keywords());
+                let meant = meant.map_or_else(String::new, |meant| format!(": did you mean `{meant}`?"));
+                format!("`{name}` is no keyword, and asserts nothing{meant}")
+            };
             let problem = JsonSchema::compile(schema).err().map(|error| error.to_string());
+            let problem = problem.or_else(|| unknown_keyword(schema).map(unknown));
             self.compiled.insert(key, problem.clone());
             problem
         };

@@ -162,15 +162,29 @@ pub struct CallPattern {
     pub outcome: Option<CallOutcome>,
 }
 
+impl CallPattern {
+    /// Names of the arguments with conditions: the first step of a pointer is one.
+    pub(crate) fn argument_names(&self) -> impl Iterator<Item = String> {
+        self.arguments.keys().map(|name| argument_of(name))
+    }
+}
+
+/// The argument that a key of `arguments` names or points into.
+pub(crate) fn argument_of(key: &str) -> String {
+    let first = key.strip_prefix('/').map_or(key, |path| path.split('/').next().unwrap_or(path));
+    first.replace("~1", "/").replace("~0", "~")
+}
+
 /// A condition on one argument, or on a part of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArgumentPattern {
-    /// Equal to this value, numbers by value.
+    /// Equal to this value, numbers by value. Of a number beyond 64 bits a trace keeps the nearest one, so that a condition on its
+    /// digits is not measured.
     Equals(Value),
     /// Text, or the JSON of anything else but null, that matches this regular expression.
     Matches(String),
-    /// Valid against this JSON Schema.
+    /// Valid against this JSON Schema. A keyword that no draft has is a mistake, except `x-…` and `$…`.
     Schema(Value),
 }
 
@@ -213,7 +227,7 @@ pub struct AnswerExpectation {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nuggets: Vec<Nugget>,
     /// `true`: it says that it cannot answer, neither names, cites nor claims a source, and states no amount (a number with a unit that is not of time) that
-    /// was neither retrieved nor asked. `false`: it says more than that, whatever sources it names.
+    /// was neither retrieved nor asked, nor a claim behind "but" or from general knowledge. `false`: it says more than such a refusal, whatever sources it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<bool>,
     /// The length that the user asked for, in whatever words.

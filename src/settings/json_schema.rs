@@ -17,6 +17,21 @@ const ADDRESS: &str = "schema://this/";
 const DEEPEST: usize = 32;
 /// Keys that refer to another place, where each value would be checked again.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// Keywords whose value is a schema, or a list of schemas.
+const OF_SCHEMAS: [&str; 16] = [
+    "additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "contentSchema", "else", "if", "items",
+    "not", "oneOf", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+];
+/// Keywords whose value has schemas by name.
+const OF_NAMED: [&str; 6] =
+    ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
+/// Other keywords of the drafts, and annotations.
+const OTHERS: [&str; 33] = [
+    "const", "contentEncoding", "contentMediaType", "default", "dependentRequired", "deprecated", "description",
+    "enum", "example", "examples", "exclusiveMaximum", "exclusiveMinimum", "format", "id", "maxContains", "maxItems",
+    "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum",
+    "multipleOf", "nullable", "pattern", "readOnly", "required", "title", "type", "uniqueItems", "writeOnly",
+];
 /// Largest number of values in a message.
 const LISTED: usize = 10;
 
@@ -121,6 +136,25 @@ pub(crate) fn schema_patterns<'s>(schema: &'s Value, found: &mut Vec<&'s str>) {
             }
         }
         _ => {}
+    }
+}
+
+/// The keywords that a schema may have.
+pub(crate) fn schema_keywords() -> impl Iterator<Item = &'static str> {
+    OF_SCHEMAS.into_iter().chain(OF_NAMED).chain(OTHERS)
+}
+
+/// A keyword of a schema that no draft has, which asserts nothing; `x-…` and `$…` may be anybody's.
+pub(crate) fn unknown_keyword(schema: &Value) -> Option<&str> {
+    match schema {
+        Value::Array(items) => items.iter().find_map(unknown_keyword),
+        Value::Object(members) => members.iter().find_map(|(key, member)| match (key.as_str(), member) {
+            (name, Value::Object(named)) if OF_NAMED.contains(&name) => named.values().find_map(unknown_keyword),
+            (name, _) if OF_SCHEMAS.contains(&name) => unknown_keyword(member),
+            (name, _) if name.starts_with('$') || name.starts_with("x-") => None,
+            (name, _) => (!schema_keywords().any(|known| known == name)).then_some(name),
+        }),
+        _ => None,
     }
 }
 
@@ -316,6 +350,22 @@ mod tests {
     fn a_mistake_in_a_schema_says_where_it_is() {
         let refused = JsonSchema::compile(&json!({"properties": {"a": {"type": 7}}})).expect_err("it is none");
         assert!(refused.to_string().contains("properties/a/type"), "{refused}");
+    }
+
+    #[test]
+    fn a_keyword_that_no_draft_has_is_unknown_and_names_of_properties_and_values_are_none() {
+        for (schema, unknown) in [
+            (json!({"typ": "integer"}), Some("typ")),
+            (json!({"properties": {"a": {"minimun": 3}}}), Some("minimun")),
+            (json!({"items": {"anyOf": [true, {"enumm": []}]}}), Some("enumm")),
+            (json!({"additionalProperties": {"Type": "string"}}), Some("Type")),
+            (json!({"not": {"unevaluatedProperties": {"requird": []}}}), Some("requird")),
+            (json!({"properties": {"typ": {"type": "integer"}}, "required": ["typ"], "const": {"typ": 1}}), None),
+            (json!({"dependencies": {"a": ["typ"]}, "examples": [{"typ": 1}], "$comment": "typ", "x-typ": 1}), None),
+            (json!(true), None),
+        ] {
+            assert_eq!(unknown_keyword(&schema), unknown, "{schema}");
+        }
     }
 
     #[test]

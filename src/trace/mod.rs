@@ -61,6 +61,7 @@ pub(crate) use trajectory::Logged;
 use crate::platform::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The newest version of the trace format that this build writes and reads.
 pub(crate) const TRACE_VERSION: u32 = 6;
@@ -154,6 +155,9 @@ pub struct Trace {
     /// Tools offered to the agent, in order; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Vec<String>>,
+    /// The arguments that the schemas of offered tools name, by tool; a tool whose schema allows others is not listed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, BTreeSet<String>>,
     /// Notes for readers of the verdict, a sentence each: outages that the agent handled, requests that the proxy was
     /// allowed to refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -14,7 +14,7 @@ use crate::platform::clock::{Clock, timeout};
 use crate::provider::chat::{Message, Role};
 use crate::trace::{self, Event, IndexResult, Roles, TurnEnded, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Passed, Tap, Transport, TransportError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +65,8 @@ pub(crate) struct Session<'a> {
     pub completions: u32,
     /// Tools that the agent's requests to the model have offered, in order; `None` before the first request.
     pub offered: Option<Vec<String>>,
+    /// The arguments that the schemas of these tools name.
+    pub parameters: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// What the transport to the agent returned.
@@ -171,12 +173,16 @@ impl Session<'_> {
         let body = reply.body().filter(|_| self.keep_replies).cloned();
         let (ordinal, completions) = (conversation.ordinal, self.completions);
         let seen = Seen { conversation: ordinal, turn, began, took, known, passed, reply, completions };
-        let Built { miss, outcome, events: mut told, completions, offered, late } = self.build(seen, &parent).await;
+        let Built { miss, outcome, events: mut told, completions, offered, parameters, late } =
+            self.build(seen, &parent).await;
         self.completions = completions;
         self.tracing.late.insert((ordinal, turn), late);
         if let Some(tools) = offered {
             let known = self.offered.get_or_insert_default();
             known.extend(tools.iter().filter(|tool| !known.contains(tool)).cloned().collect::<Vec<_>>());
+        }
+        for (tool, arguments) in parameters {
+            self.parameters.entry(tool).or_default().extend(arguments);
         }
         if miss.is_none() && outcome.as_ref().is_ok_and(|outcome| !failed_as(outcome, &LOST)) {
             self.probed(&mut told, (ordinal, turn)).await?;

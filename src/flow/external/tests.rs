@@ -405,6 +405,7 @@ fn session<'a>(settings: &'a Settings, clock: &Arc<VirtualClock>, tap: &Arc<Tap>
         took: Duration::ZERO,
         completions: 0,
         offered: None,
+        parameters: BTreeMap::new(),
     }
 }
 

@@ -67,6 +67,8 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) worked: BTreeSet<String>,
     /// Tools that requests to the model offered, in order; `None` before the first request.
     pub(super) offered: Option<Vec<String>>,
+    /// The arguments that their schemas name.
+    pub(super) parameters: BTreeMap<String, BTreeSet<String>>,
     /// Tools of the provider that they offered beside those.
     pub(super) of_provider: BTreeSet<String>,
     /// Whether they offered tools of an MCP server without naming them.
@@ -189,6 +191,7 @@ impl<'a> TraceBuilder<'a> {
             last_external: None,
             worked: BTreeSet::new(),
             offered: None,
+            parameters: BTreeMap::new(),
             of_provider: BTreeSet::new(),
             offers_unnamed: false,
             writes_calls: false,

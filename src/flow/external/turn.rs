@@ -12,7 +12,7 @@ use crate::trace::text::quote;
 use crate::trace::{Event, Learned, Member, ToolOutcome, ToolResult, TurnOutcome, What};
 use crate::transport::{Miss, Passed, TransportError};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// One turn, as it was seen.
@@ -62,6 +62,7 @@ pub(super) struct Built {
     pub events: Vec<(Duration, What)>,
     pub completions: u32,
     pub offered: Option<Vec<String>>,
+    pub parameters: BTreeMap<String, BTreeSet<String>>,
     /// Results of calls of earlier turns.
     pub late: Vec<LateResult>,
 }
@@ -133,6 +134,7 @@ impl Session<'_> {
             events,
             completions,
             mut offered,
+            parameters,
             of_provider,
             offers_unnamed,
             writes_calls,
@@ -146,7 +148,7 @@ impl Session<'_> {
         }
         // What an MCP server has is known once an answer lists it.
         let offered = offered.filter(|_| !offers_unnamed && !writes_calls);
-        (Built { miss, outcome, events, completions, offered, late }, (shown, notes, lines))
+        (Built { miss, outcome, events, completions, offered, parameters, late }, (shown, notes, lines))
     }
 
     /// Ends the trial: adds spans that arrived after their turns, and reads the index where it was not read yet.

@@ -134,6 +134,7 @@ impl Work<'_> {
             took: Duration::ZERO,
             completions: 0,
             offered: None,
+            parameters: BTreeMap::new(),
         };
         let end = match converse(&mut session, self.case, &turns).await {
             Ok(()) => TrialEnd::Completed,
@@ -196,6 +197,7 @@ impl Work<'_> {
         }
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
+        trace.parameters = session.parameters;
         if setup.spans {
             spans::evidence(&mut trace, told);
         }

@@ -31,6 +31,9 @@ impl TraceBuilder<'_> {
         let asked = observed::asked(&group.request);
         if let Some(asked) = &asked {
             add_distinct(self.offered.get_or_insert_default(), asked.tools.iter().map(|tool| tool.name.clone()));
+            for (tool, arguments) in asked.tools.iter().filter_map(|tool| Some((tool, tool.arguments()?))) {
+                self.parameters.entry(tool.name.clone()).or_default().extend(arguments.cloned());
+            }
             let (dialect, body) = (group.request.profile.name, &group.request.body);
             self.of_provider.extend(hosted::offered(dialect, body));
             self.offers_unnamed |= hosted::offers_unnamed(body);
