@@ -97,7 +97,9 @@ fn read_ratings(root: &Path, named: &str) -> Result<BTreeMap<String, bool>, Prob
     let text = files::read_text_within(&path, Bound::RatingsSize)
         .map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
     let (ratings, unrated) = scenario::ratings::counted(&text, named).map_err(Problem::Diagnostics)?;
-    unrated.iter().for_each(|note| remark(&format!("{named}: {}", note.message)));
+    if let Some(note) = unrated {
+        remark(&format!("{named}: {}", note.message));
+    }
     Ok(ratings)
 }
 

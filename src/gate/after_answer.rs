@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(error.message, begin);
         let after = "so a later request is not recorded: miss: message 2 (assistant) changed";
         assert_eq!(error.detail, [after, "- 17:30"]);
-        let shown: Vec<String> = found.trials.iter().map(|trial| trial.checks[0].what.to_string()).collect();
+        let shown: Vec<String> = found.trials.iter().map(|trial| trial.checks[0].what.clone()).collect();
         assert_eq!(shown, ["turn 1: answer.contains: 17:30"], "what `show` begins with");
         for (answer, verdict) in [("From 9:00 to 17:30.", "PASS"), ("From 9:00 to 20:00.", "FAIL")] {
             let found = missed(answer, verdict);

@@ -205,7 +205,7 @@ fn asked(trace: &Trace) -> Result<Vec<Turn>, Unpromotable> {
 /// Gives each turn the expectations that hold on the trace.
 fn propose(turns: &mut [Turn], imported: &Imported, trace: &Trace, notes: &mut Vec<String>) {
     let mut candidates: Vec<(usize, Expectation)> = Vec::new();
-    for place in 0..turns.len() {
+    for (place, turn) in turns.iter().enumerate() {
         let calls = ran(trace, place);
         if !calls.is_empty() {
             let calls = vec![CallExpectation::InOrder(calls)];
@@ -220,7 +220,7 @@ fn propose(turns: &mut [Turn], imported: &Imported, trace: &Trace, notes: &mut V
         };
         let of = |answer| Expectation { answer: Some(answer), ..Expectation::default() };
         let results = given(trace.events.iter().filter(|event| event.turn as usize == place));
-        let contains = facts(&answer.text, &[], &turns[place].ask, &results);
+        let contains = facts(&answer.text, &[], &turn.ask, &results);
         if !contains.is_empty() {
             candidates.push((place, of(AnswerExpectation { contains, ..AnswerExpectation::default() })));
         }

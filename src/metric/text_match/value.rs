@@ -106,7 +106,7 @@ pub(super) fn read_separators(tokens: &mut [Token]) {
 /// Whether one of [`POINTED_CURRENCIES`] stands beside a number, with or without a space.
 fn has_pointed_currency(before: &[char], after: &[char]) -> bool {
     let before = before.strip_suffix(&[' ']).unwrap_or(before);
-    let length = before.iter().rev().take_while(|letter| is_of_currency(letter)).count();
+    let length = before.iter().rev().take_while(|letter| is_of_currency(**letter)).count();
     let last: String = before[before.len() - length..].iter().collect();
     [first_word(after), last].iter().any(|word| POINTED_CURRENCIES.contains(&word.as_str()))
 }
@@ -124,11 +124,11 @@ fn is_amount(written: &str, before: &[char], after: &[char]) -> bool {
 
 /// The word or sign behind a number, with or without a space.
 fn first_word(after: &[char]) -> String {
-    after.strip_prefix(&[' ']).unwrap_or(after).iter().take_while(|letter| is_of_currency(letter)).collect()
+    after.strip_prefix(&[' ']).unwrap_or(after).iter().take_while(|letter| is_of_currency(**letter)).collect()
 }
 
-fn is_of_currency(letter: &char) -> bool {
-    letter.is_alphabetic() || is_currency(*letter)
+fn is_of_currency(letter: char) -> bool {
+    letter.is_alphabetic() || is_currency(letter)
 }
 
 /// Whether a number, by the text behind it, is a price per litre, kilo, kWh or minute in such a currency: `1,749 € per litre`.

@@ -51,12 +51,19 @@ struct Known {
     is_settled: bool,
     /// The recording; `None` if processes ask nothing.
     lane: Option<Cassette>,
-    /// The new recording that no kept trial depends on yet, or that there is none any more.
-    unplaced: Option<Option<Written>>,
+    /// What is to replace the earlier recording as soon as a trial is kept.
+    unplaced: Option<Replacement>,
     /// Whether the earlier recording does not fit any more: a run that records some trials makes it anew.
     is_outdated: bool,
     /// Exchanges that no process asked for, as messages; `None` before the first process.
     unused: Option<BTreeSet<String>>,
+}
+
+/// What replaces an earlier recording of a start.
+enum Replacement {
+    Recorded(Written),
+    /// Processes ask nothing any more.
+    Nothing,
 }
 
 /// A process that is being started, and what answers it.
@@ -162,9 +169,9 @@ impl Starts {
         let Some(known) = self.known(trial) else { return Ok(()) };
         let unplaced = known.lock().await.unplaced.take();
         match unplaced {
-            Some(Some(written)) => written.place()?,
+            Some(Replacement::Recorded(written)) => written.place()?,
             // An earlier start would be reported as not asked for.
-            Some(None) => _ = files::remove_file(trial.start_file()),
+            Some(Replacement::Nothing) => _ = files::remove_file(trial.start_file()),
             None => {}
         }
         Ok(())
@@ -307,14 +314,15 @@ impl Beginning<'_> {
         match answers {
             Answers::Services => {}
             Answers::Recorded { mut known, .. } if passed.is_empty() => {
-                (known.lane, known.unplaced, known.is_settled) = (None, Some(None), true);
+                (known.lane, known.unplaced, known.is_settled) = (None, Some(Replacement::Nothing), true);
             }
             Answers::Recorded { recorder, mut known } => {
                 let redactor = recorder.redactor().knowing(tap.secrets());
                 let times = LocalTimes::recording();
                 let written = recorder.write(&times, vars.values(), String::new(), &redactor);
                 let (cassette, written) = written.map_err(broken)?;
-                (known.lane, known.unplaced, known.is_settled) = (Some(cassette), Some(Some(written)), true);
+                (known.lane, known.unplaced, known.is_settled) =
+                    (Some(cassette), Some(Replacement::Recorded(written)), true);
             }
             Answers::Lane { replay, known, .. } => {
                 let mut known = known.lock().await;

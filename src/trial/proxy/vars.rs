@@ -180,7 +180,8 @@ impl Vars {
                 continue;
             }
             let known = generated.entry(pattern.name.clone()).or_default();
-            let next = (0..).find(|number| !known.contains_key(number)).unwrap_or_default();
+            // The smallest number that no value has.
+            let next = known.keys().zip(0..).take_while(|(number, place)| *number == place).count();
             let of_old = self.recorded.get(&pattern.name).and_then(|old| old.iter().position(|one| one == value));
             // A recorded value comes back where a response could not be rewritten: it is no new one.
             let comes_back = || !known.is_empty() && self.replayed.load(Ordering::SeqCst);
