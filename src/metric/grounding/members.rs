@@ -73,11 +73,14 @@ pub(super) fn with_units(text: &str) -> Cow<'_, str> {
             }
         }
     }
+    let mut without_unit: BTreeMap<usize, usize> = BTreeMap::new();
+    for number in numbers.iter().filter(|number| number.unit.is_none()) {
+        *without_unit.entry(number.object).or_default() += 1;
+    }
     let beside_it = |number: &Number<'_>, is_currency: bool, known: &[&str]| {
-        let is_other = |other: &&Number<'_>| other.object == number.object && other.unit.is_none();
-        let is_meant =
-            || numbers.iter().filter(is_other).count() == 1 || number.words.iter().any(|word| known.contains(&&**word));
-        beside.get(&(number.object, is_currency)).copied().filter(|_| is_meant())
+        let is_alone = without_unit.get(&number.object) == Some(&1);
+        let is_meant = is_alone || number.words.iter().any(|word| known.contains(&&**word));
+        beside.get(&(number.object, is_currency)).copied().filter(|_| is_meant)
     };
     let (mut read, mut from) = (String::new(), 0);
     for number in &numbers {
