@@ -114,8 +114,8 @@ pub(super) fn begin<'p>(folder: &Path, plan: &'p Arc<Plan>, grades: Grades) -> R
 /// If passages are missing, or its requirements cannot be read.
 pub(super) fn finished(folder: &Path, mut evaluated: EvaluatedRun, edits: Edits) -> Result<EvaluatedRun, ScoreError> {
     let file = folder.join(trace::PASSAGES);
-    // Older builds wrote no such file: then the beginnings of the passages are all that is known.
-    if !edits.lacking.is_empty() && file.exists() {
+    // Older builds wrote no such file: then the beginnings of the passages are all that is known. An edit is said below.
+    if !edits.lacking.is_empty() && !edits.files.contains(&trace::PASSAGES) && file.exists() {
         return Err(ScoreError::Lacks { file, number: edits.lacking.len() });
     }
     evaluated.evaluation.evidence.extend(edits.sentences());
