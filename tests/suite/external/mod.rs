@@ -56,6 +56,7 @@ const LANE: &str = "fixtures/cassettes/agent/warranty/external.base.1.yaml";
 const BEHAVIOUR: &str = "name: outside
 seed: 3
 pace: declared
+embeddings: {dimensions: 8, latency: {constant: 5ms}}
 tools: {knowledge_base_search: search_docs, perplexity_search: web_search, index_keywords: remember, generate_response: final_answer}
 model:
   latency: {constant: 5ms}
