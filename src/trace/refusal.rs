@@ -4,11 +4,8 @@
 //! "there is no doubt" is no refusal. The list is incomplete; a case that expects a refusal can use `answer.contains` or
 //! `answer.matches` instead.
 
-mod claims;
-
 use super::citations::numbers_of;
 use super::normalise::normalise;
-use claims::{believes, goes_on};
 use regex::{Regex, RegexSet, RegexSetBuilder};
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -83,9 +80,35 @@ static NO_MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"\b{verbs} {whom}(?:more|further|else)\b(?:[.,;:!]|$)")).ok()
 });
 
+/// A belief, up to the end of its sentence, which is a claim: "I don't know, but I think it is blue".
+static BELIEF: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let held = r"(?:i|we)(?:'d| would)? (?:(?:do|still|would|also|just|really|personally) )?(?:believe|think|guess|assume|suspect|reckon|(?:say|expect) (?:the|its?|it's|this|that|they|there))";
+    let others = "(?:ich|wir) (?:glaube|denke|vermute)n?|(?:glaube|denke|vermute)n? (?:ich|wir)|je (?:crois|pense|suppose) que?|(?:creo|pienso|supongo) que|(?:credo|penso) che";
+    let likely =
+        "(?:its?|this|that|they|these|those)(?:'s|'re| is| are) (?:probably|likely|most likely|very likely|presumably)";
+    Regex::new(&format!(r"\b(?:{held}|{others}|{likely})\b[^.!?;\n]*")).ok()
+});
+
 /// Contrasts between a refusal and a claim: "I don't know the date, but the warranty is two years".
 static CONTRASTS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i), *(?:but|however|although|though|aber|ma(?:is|s|ar)?|pero|men|ale|но)\b").ok());
+
+/// Whether a normalised text contains a belief that neither refuses nor advises.
+fn believes(normal: &str, refuses: impl Fn(&str) -> bool) -> bool {
+    // Advice and beliefs about the documents or the question do not answer.
+    let advises = |part: &str| {
+        let words = [
+            "best", "better", "worth", "check", "look", "reach", "reaching", "contact", "ask", "call", "reception",
+            "team", "vendor", "manufacturer", "website", "document", "documents", "documentation", "question",
+            "something", "not", "no", "fragen", "wenden", "demander", "preguntar",
+        ];
+        part.split_whitespace().any(|word| words.contains(&word.trim_matches(|letter: char| !letter.is_alphanumeric())))
+    };
+    let beliefs = BELIEF.iter().flat_map(|belief| belief.find_iter(normal));
+    // "I think so" says nothing.
+    let says = |part: &str| !part.ends_with(" so");
+    beliefs.map(|found| found.as_str()).any(|part| says(part) && !refuses(part) && !advises(part))
+}
 
 /// Characters that end a sentence.
 pub(crate) const SENTENCE_ENDS: [char; 9] = ['.', '!', '?', ';', '\n', '。', '！', '？', '؟'];
@@ -133,10 +156,7 @@ pub(crate) fn says_that_it_cannot_answer(text: &str) -> bool {
     let own = OF_OTHERS.as_ref().map_or(Cow::Borrowed(&*normal), |others| others.replace_all(&normal, "."));
     let refuses = |text: &str| PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(text));
     let unlimited = NO_MORE.as_ref().map_or(Cow::Borrowed(&*own), |limit| limit.replace_all(&own, "."));
-    refuses(&own)
-        && !believes(&own, refuses)
-        && !goes_on(text, refuses)
-        && (refuses(&unlimited) || !claims_beside(text, &unlimited, refuses))
+    refuses(&own) && !believes(&own, refuses) && (refuses(&unlimited) || !claims_beside(text, &unlimited, refuses))
 }
 
 /// Whether a text claims something beside a limit: a number, or a sentence without the limit that is not polite.
@@ -186,16 +206,13 @@ pub(crate) fn says(text: &str, words: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::claims::{BELIEF, ENGLISH_CONTRASTS, GENERAL};
     use super::*;
 
     #[test]
     fn the_phrases_compile() {
         assert!(
             PHRASES.is_some()
-                && [&OF_OTHERS, &NO_MORE, &BELIEF, &CONTRASTS, &ENGLISH_CONTRASTS, &GENERAL, &POLITE, &CLAUSES]
-                    .iter()
-                    .all(|one| one.is_some())
+                && [&OF_OTHERS, &NO_MORE, &BELIEF, &CONTRASTS, &POLITE, &CLAUSES].iter().all(|one| one.is_some())
         );
     }
 
@@ -265,14 +282,6 @@ mod tests {
             "I don't think so; I could not find it.",
             "I don't know, I'm afraid not.",
             "We prefer not to speculate about that.",
-            "I don't know, but I can help you with your order.",
-            "I could not find it, but you may find it on the page of the product.",
-            "I don't know. However, feel free to share more details.",
-            "I could not find it, but nothing else was found either.",
-            "I do not know. In general, it is best to contact the manufacturer.",
-            "In general, I cannot answer questions about prices.",
-            "I do not know what tanks in general need to run well.",
-            "I can't answer questions based on general knowledge about cars.",
             "I don't know, but I think the support team can help you.",
             "I'm not sure; I believe that the manual does not mention it.",
         ] {
@@ -313,13 +322,6 @@ mod tests {
             "No lo sé, pero creo que es azul.",
             "I don't know exactly; it's probably blue.",
             "I could not find it in the documents, but I'd guess that it is blue.",
-            "I couldn't find that in our documents, but the helmet is made of carbon fibre.",
-            "I don't know. However, the store opens at nine.",
-            "I'm not sure, but delivery usually takes three weeks.",
-            "Sorry, I cannot help you with passwords, but I have sent you a reset link.",
-            "I don't have that information, but generally you can put the helmet in the dishwasher.",
-            "There is no information in the knowledge base. Based on general knowledge: mix them for best results.",
-            "Our documents do not mention this. In general, lithium batteries must not be shipped by air.",
             "",
         ] {
             assert!(!says_that_it_cannot_answer(text), "{text}");
