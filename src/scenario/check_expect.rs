@@ -7,7 +7,7 @@ use super::{CallExpectation, CallPattern, Expectation};
 use crate::platform::bounds::Bound;
 use crate::settings::catalogue::ToolEntry;
 use crate::settings::{
-    JsonSchema, Limits, expression, expression_work, schema_keywords, schema_patterns, unknown_keyword,
+    JsonSchema, Limits, expression, expression_work, misspelt_keyword, schema_keywords, schema_patterns,
 };
 use crate::trace::normalise::is_invisible;
 use regex_syntax::hir::{Hir, Look};
@@ -402,13 +402,13 @@ impl<'a> Expectations<'a> {
             if !self.affords(patterns) {
                 return;
             }
-            let unknown = |name: &str| {
-                let meant = nearest(name, schema_keywords());
-                let meant = meant.map_or_else(String::new, |meant| format!(": did you mean `{meant}`?"));
-                format!("`{name}` is no keyword, and asserts nothing{meant}")
+            let meant = |name: &str| nearest(name, schema_keywords());
+            let misspelt = || {
+                let name = misspelt_keyword(schema, &|name| meant(name).is_some())?;
+                Some(format!("`{name}` is no keyword, and asserts nothing: did you mean `{}`?", meant(name)?))
             };
             let problem = JsonSchema::compile(schema).err().map(|error| error.to_string());
-            let problem = problem.or_else(|| unknown_keyword(schema).map(unknown));
+            let problem = problem.or_else(misspelt);
             self.compiled.insert(key, problem.clone());
             problem
         };

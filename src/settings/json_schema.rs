@@ -144,15 +144,17 @@ pub(crate) fn schema_keywords() -> impl Iterator<Item = &'static str> {
     OF_SCHEMAS.into_iter().chain(OF_NAMED).chain(OTHERS)
 }
 
-/// A keyword of a schema that no draft has, which asserts nothing; `x-…` and `$…` may be anybody's.
-pub(crate) fn unknown_keyword(schema: &Value) -> Option<&str> {
+/// A keyword of a schema that no draft has, and that is a misspelt one by `resembles`: it asserts nothing. Others may be those
+/// of a dialect.
+pub(crate) fn misspelt_keyword<'s>(schema: &'s Value, resembles: &dyn Fn(&str) -> bool) -> Option<&'s str> {
+    let below = |member| misspelt_keyword(member, resembles);
     match schema {
-        Value::Array(items) => items.iter().find_map(unknown_keyword),
+        Value::Array(items) => items.iter().find_map(below),
         Value::Object(members) => members.iter().find_map(|(key, member)| match (key.as_str(), member) {
-            (name, Value::Object(named)) if OF_NAMED.contains(&name) => named.values().find_map(unknown_keyword),
-            (name, _) if OF_SCHEMAS.contains(&name) => unknown_keyword(member),
+            (name, Value::Object(named)) if OF_NAMED.contains(&name) => named.values().find_map(below),
+            (name, _) if OF_SCHEMAS.contains(&name) => below(member),
             (name, _) if name.starts_with('$') || name.starts_with("x-") => None,
-            (name, _) => (!schema_keywords().any(|known| known == name)).then_some(name),
+            (name, _) => (!schema_keywords().any(|known| known == name) && resembles(name)).then_some(name),
         }),
         _ => None,
     }
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keyword_that_no_draft_has_is_unknown_and_names_of_properties_and_values_are_none() {
+    fn a_keyword_that_resembles_one_is_misspelt_and_names_of_properties_and_values_and_other_dialects_are_none() {
         for (schema, unknown) in [
             (json!({"typ": "integer"}), Some("typ")),
             (json!({"properties": {"a": {"minimun": 3}}}), Some("minimun")),
@@ -362,9 +364,11 @@ mod tests {
             (json!({"not": {"unevaluatedProperties": {"requird": []}}}), Some("requird")),
             (json!({"properties": {"typ": {"type": "integer"}}, "required": ["typ"], "const": {"typ": 1}}), None),
             (json!({"dependencies": {"a": ["typ"]}, "examples": [{"typ": 1}], "$comment": "typ", "x-typ": 1}), None),
+            (json!({"xml": {}, "discriminator": {}, "propertyOrdering": []}), None),
             (json!(true), None),
         ] {
-            assert_eq!(unknown_keyword(&schema), unknown, "{schema}");
+            let resembles = |name: &str| ["typ", "minimun", "enumm", "Type", "requird"].contains(&name);
+            assert_eq!(misspelt_keyword(&schema, &resembles), unknown, "{schema}");
         }
     }
 

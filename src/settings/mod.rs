@@ -31,7 +31,7 @@ mod provider;
 pub(crate) use duration::{AgeLimit, TimeSpan, parse_age, parse_duration};
 pub(crate) use expression::{expression, expression_work, longest_found};
 pub(crate) use fault::{DeclaredFault, FaultKind};
-pub(crate) use json_schema::{JsonSchema, SchemaError, Violation, schema_keywords, schema_patterns, unknown_keyword};
+pub(crate) use json_schema::{JsonSchema, SchemaError, Violation, misspelt_keyword, schema_keywords, schema_patterns};
 pub use knowledge::KnowledgeBaseSettings;
 pub(crate) use knowledge::{EmbeddingSettings, Forget, KeywordIndexSettings, ServerAddress};
 pub(crate) use language::Language;

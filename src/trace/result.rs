@@ -216,8 +216,12 @@ pub(crate) fn may_be_nearest(document: &Value) -> bool {
         Value::Array(items) => items.iter().any(may_be_nearest),
         Value::Object(members) => members.values().any(may_be_nearest),
         Value::Number(number) => {
+            // An id or an account has some forty digits at most, and one of few digits other than zeros is kept exactly.
+            let digits =
+                || number.to_string().bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
             let read = number.as_f64().filter(|_| number.is_f64());
-            read.is_some_and(|read| read >= u64::MAX as f64 || read <= i64::MIN as f64)
+            let is_beyond = |read: f64| read >= u64::MAX as f64 || read <= i64::MIN as f64;
+            read.is_some_and(|read| is_beyond(read) && read.abs() < 1e40) && digits() >= 16
         }
         _ => false,
     }
@@ -231,8 +235,9 @@ mod tests {
     fn a_number_beyond_64_bits_may_be_the_nearest_one() {
         for (text, may_be) in [
             ("[18446744073709551615, -9223372036854775808, 1e19, 0.1]", false),
-            (r#"{"a":[18446744073709551616]}"#, true),
+            (r#"{"a":[123456789012345678901]}"#, true),
             ("-9223372036854775809", true),
+            ("[1e20, 6.02214076e23, -1.989e30, 1.7976931348623157e308, 500000000000000000000]", false),
             (r#""123456789012345678901234567890""#, false),
         ] {
             assert_eq!(may_be_nearest(&serde_json::from_str(text).expect("JSON")), may_be, "{text}");

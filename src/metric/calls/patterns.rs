@@ -79,7 +79,8 @@ impl Patterns {
         let concerns = || match condition {
             ArgumentPattern::Equals(_) => self.holds(condition, value),
             ArgumentPattern::Matches(_) => true,
-            ArgumentPattern::Schema(schema) => may_be_nearest(schema),
+            // A bound is decided by the nearest number.
+            ArgumentPattern::Schema(schema) => ["const", "enum"].iter().any(|name| may_be_nearest(&schema[*name])),
         };
         may_be_nearest(value) && concerns()
     }

@@ -79,6 +79,7 @@ static OF_FRAMEWORKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let members = WORDS.iter().chain(&OF_CALLS).chain(&["status", "key", "resource", "hostid", "trace"]);
     let members = members.copied().collect::<Vec<_>>().join("|");
+    let beside = r"(?:retryable|status|code|message|success|ok)\b";
     let xml = r"(?i:<\?xml\b[^>]*>\s*)?";
     let forms = [
         r"\*\* \([\w.]+(?:Error|Exception)\)\s+[^*\s]".to_owned(),
@@ -93,15 +94,15 @@ static OF_PROGRAMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         // Classes in the spelling of PHP, Java's inner ones, and those of two clients in Ruby.
         r"(?:(?:\w+[.\x5c$])*\w+[\x5c$][A-Z]\w*(?:Error|Exception)|(?:OpenAI|Anthropic)::Errors::\w+): ".to_owned(),
         // The clients of OpenAI and Anthropic in Go and Ruby, and Spring.
-        r"(?-u:[\w ,'-]{1,40}: ){0,3}(?:GET|POST|PUT|PATCH|DELETE) \x22https?://[^\x22\s]+\x22: [45]\d\d [A-Z]".to_owned(),
-        r"(?-u:[\w ,'-]{1,40}: ){0,3}error, status code: [45]\d\d, ".to_owned(),
-        r"\{(?::url=>|url: )\x22[^\x22\n]*\x22, (?::status=>|status: )[45]\d\d\b".to_owned(),
+        r"(?-u:[\w ,'-]{1,40}: ){0,3}(?:GET|POST|PUT|PATCH|DELETE) \x22https?://[^\x22\s]+\x22: [45]\d\d [A-Z][A-Za-z '-]*(?:[{\[\x22]|\s*$)".to_owned(),
+        r"(?-u:[\w ,'-]{1,40}: ){0,3}error, status code: [45]\d\d, (?:status|message): ".to_owned(),
+        r"\{(?::url=>|url: )\x22[^\x22\n]*\x22, (?::status=>|status: )[45]\d\d, :?(?:body|headers)\b".to_owned(),
         format!(r"5\d\d (?i:{}): \x22[^\n]*\x22\s*$", OF_SERVERS.join("|")),
         // Maps with an `error`, as Ruby, JavaScript, Java, Go and PHP print them.
-        r"\{(?:(?:\x22error\x22|:error) ?=> ?|error: )\x22[^\x22\n]+\x22[^\n]*\}\s*$".to_owned(),
-        r"\{error=[\w'-]+(?: [^\n=,{}]+)+(?:, \w+=[^\n]*)?\}\s*$".to_owned(),
-        r"map\[(?:\w+:\S+ )*error:[\w'-]+(?: [\w'-]+)+(?: \w+:[^\n]*)?\]\s*$".to_owned(),
-        r"Array\s*\(\s*\[error\] => [^\s0]|array\(\d+\) \{\s*\[\x22error\x22\]=>\s*string\([1-9]".to_owned(),
+        format!(r"\{{(?:(?:\x22error\x22|:error) ?=> ?|error: )\x22[^\x22\s]+ [^\x22\n]+\x22(?:, ?[\x22:]?{beside}[^\n]*)?\}}\s*$"),
+        format!(r"\{{error=[\w'-]+(?: [^\n=,{{}}]+)+(?:, {beside}=[^\n]*)?\}}\s*$"),
+        format!(r"map\[(?:{beside}:\S+ )*error:[\w'-]+(?: [\w'-]+)+(?: {beside}:[^\n]*)?\]\s*$"),
+        r"Array\s*\(\s*\[error\] => \S+ [^\n]+\s*\)\s*$|array\(1\) \{\s*\[\x22error\x22\]=>\s*string\(\d\d".to_owned(),
         // Python's exceptions of a connection.
         r"(?:<urlopen error )?\[(?:Errno -?|WinError )\d+\] [A-Z][\w ',()-]{2,120}(?:: '[^'\n]*')?>?\s*$".to_owned(),
         r"<urlopen error [^\n]*>\s*$".to_owned(),
@@ -367,7 +368,7 @@ fn is_report(members: &Map<String, Value>) -> bool {
     let of_argument = |error: &Value| ["loc", "msg", "type"].iter().all(|name| error.get(name).is_some());
     let detailed = members.get("detail").and_then(Value::as_array);
     let invalid = detailed.is_some_and(|errors| !errors.is_empty() && errors.iter().all(of_argument));
-    let says_error = ["errorMessage", "error_message", "error_msg"].into_iter().any(has) || !text("err").is_empty();
+    let says_error = ["errorMessage", "error_message", "error_msg"].into_iter().any(has) || text("err").contains(' ');
     worded
         && (says_error && alone(&[])
             || text("type") == "error" && !has("path") && !has("description") && alone(&[])

@@ -92,10 +92,10 @@ fn is_reply(line: &[u8]) -> bool {
                     .iter()
                     .filter_map(|name| members.get(*name)?.as_str())
                     .any(|level| LEVELS.iter().any(|known| level.eq_ignore_ascii_case(known)));
-                let is_record =
-                    names_level && has(&["message", "msg", "event"]) && !has(&["answer", "reply", "response"]);
+                let answers = has(&["answer", "reply", "response"]);
+                let is_record = names_level && has(&["message", "msg", "event"]);
                 let is_of_one = OF_ONE_LOGGER.iter().any(|pair| pair.iter().all(|name| has(&[*name])));
-                !(is_record || is_of_one || has(&LEVEL) && has(&TIMES))
+                answers || !(is_record || is_of_one || has(&LEVEL) && has(&TIMES))
             }
             Err(_) => line.trim_ascii_start()[1..].trim_ascii_start().first() == Some(&b'"'),
         },
