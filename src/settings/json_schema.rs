@@ -32,6 +32,11 @@ const OTHERS: [&str; 33] = [
     "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength", "minProperties", "minimum",
     "multipleOf", "nullable", "pattern", "readOnly", "required", "title", "type", "uniqueItems", "writeOnly",
 ];
+/// Keywords of dialects and editors that resemble those of the drafts.
+const OF_DIALECTS: [&str; 9] = [
+    "enumDescriptions", "enumNames", "formatExclusiveMaximum", "formatExclusiveMinimum", "formatMaximum",
+    "formatMinimum", "tsEnumNames", "tsType", "typeof",
+];
 /// Largest number of values in a message.
 const LISTED: usize = 10;
 
@@ -153,7 +158,7 @@ pub(crate) fn misspelt_keyword<'s>(schema: &'s Value, resembles: &dyn Fn(&str) -
         Value::Object(members) => members.iter().find_map(|(key, member)| match (key.as_str(), member) {
             (name, Value::Object(named)) if OF_NAMED.contains(&name) => named.values().find_map(below),
             (name, _) if OF_SCHEMAS.contains(&name) => below(member),
-            (name, _) if name.starts_with('$') || name.starts_with("x-") => None,
+            (name, _) if name.starts_with('$') || name.starts_with("x-") || OF_DIALECTS.contains(&name) => None,
             (name, _) => (!schema_keywords().any(|known| known == name) && resembles(name)).then_some(name),
         }),
         _ => None,
@@ -364,10 +369,10 @@ mod tests {
             (json!({"not": {"unevaluatedProperties": {"requird": []}}}), Some("requird")),
             (json!({"properties": {"typ": {"type": "integer"}}, "required": ["typ"], "const": {"typ": 1}}), None),
             (json!({"dependencies": {"a": ["typ"]}, "examples": [{"typ": 1}], "$comment": "typ", "x-typ": 1}), None),
-            (json!({"xml": {}, "discriminator": {}, "propertyOrdering": []}), None),
+            (json!({"xml": {}, "discriminator": {}, "propertyOrdering": [], "enumNames": []}), None),
             (json!(true), None),
         ] {
-            let resembles = |name: &str| ["typ", "minimun", "enumm", "Type", "requird"].contains(&name);
+            let resembles = |name: &str| ["typ", "minimun", "enumm", "enumNames", "Type", "requird"].contains(&name);
             assert_eq!(misspelt_keyword(&schema, &resembles), unknown, "{schema}");
         }
     }
